@@ -1,0 +1,76 @@
+# Everything a developer runs. A fresh Debian machine needs only python3 (3.11), pip and make.
+# The virtual environment is made without ensurepip, which Debian packs apart; the pip of the
+# machine installs into it.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DELETE_ON_ERROR:
+.DEFAULT_GOAL := help
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(PYTHON) -m pip --python $(BIN)/python --disable-pip-version-check --no-input --quiet
+
+# One stamp for the locked packages, one for the project itself.
+LOCKED := $(VENV)/.locked
+READY := $(VENV)/.ready
+
+.PHONY: help setup demo test promises check fix bench docs lock clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+
+setup: $(READY) ## make .venv with the locked packages and the project
+
+$(LOCKED): requirements.lock
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "labelfree needs Python 3.11 or newer: make PYTHON=/path/to/python3.11")'
+	@echo "setting up $(VENV) (once for each lock; a few minutes on a slow line)"
+	@$(PYTHON) -m venv --clear --without-pip $(VENV)
+	@$(PIP) install --progress-bar off --require-hashes -r requirements.lock
+	@touch $@
+
+$(READY): $(LOCKED) pyproject.toml
+	@$(PIP) install --no-deps --no-build-isolation --editable .
+	@touch $@
+
+demo: $(READY) ## grade the ten classifiers of the example, and compare with the truth
+	@$(BIN)/labelfree demo
+
+test: $(READY) ## run the tests
+	@$(BIN)/python -m pytest -q
+
+promises: $(READY) ## run the statistical promises at full length
+	@LABELFREE_PROMISES=full $(BIN)/python -m pytest -q tests/promises
+
+check: $(READY) ## lint, format and types; changes no source
+	@$(BIN)/ruff check
+	@$(BIN)/ruff format --check
+	@$(BIN)/mypy
+
+fix: $(READY) ## repair what ruff can repair
+	@$(BIN)/ruff check --fix
+	@$(BIN)/ruff format
+
+bench: $(READY) ## measure speed and memory
+	@$(BIN)/python benchmarks/run.py
+
+docs: $(READY) ## build the documentation; a warning is an error
+	@$(BIN)/sphinx-build -q -W --keep-going -b html docs docs/_build/html
+	@echo "docs/_build/html/index.html"
+
+# Needs uv (https://docs.astral.sh/uv). It stays out of the lock, as only this target uses it.
+# For newer releases of everything: make lock LOCK_FLAGS=--upgrade
+lock: ## write requirements.lock anew from pyproject.toml (needs uv)
+	@command -v uv >/dev/null || { echo "make lock needs uv: install it with pip, outside $(VENV)" >&2; exit 2; }
+	@uv pip compile pyproject.toml --all-extras --group dev --universal --python-version 3.11 \
+	  --generate-hashes --no-emit-index-url --no-emit-find-links --no-header --quiet \
+	  $(LOCK_FLAGS) --output-file requirements.lock
+	@{ echo "# The exact packages of the development environment: runtime, all extras, group dev."; \
+	   echo "# Written by 'make lock' from pyproject.toml; do not edit by hand."; \
+	   cat requirements.lock; } > requirements.lock.new
+	@mv requirements.lock.new requirements.lock
+
+clean: ## remove .venv and everything that was made
+	rm -rf $(VENV) build dist docs/_build .mypy_cache .pytest_cache .ruff_cache .hypothesis .benchmarks
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
