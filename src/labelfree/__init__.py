@@ -1,0 +1,1 @@
+from labelfree._tally import Tally, tally

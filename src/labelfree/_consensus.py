@@ -1,0 +1,198 @@
+"""Rates -> the linear rule in the votes: labels, probabilities, SQL.
+
+Every consensus here is one rule, a sum of a weight for each vote and each class: majority vote,
+SML (weights v), i-SML (log-likelihoods, no prior; JNK eq. for the ML label) and the posterior
+(i-SML with the prior odds). The oracle is the same rule with the true rates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from labelfree._latent_class import Model
+from labelfree._patterns import Reader, codes_of_words, read_all, words_of
+from labelfree._products import Block
+from labelfree._votes import Label, Votes
+
+Array = NDArray[np.float64]
+
+TIE = 1e-9  # scores closer than this are a tie, whatever order they were added in; the last class wins it
+TABLE_BITS = 20  # patterns of no more bits are looked up in a table of all answers
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A linear rule: score of class c = intercept_c + Σ_i weights[i, vote of i, c].
+
+    Attributes
+    ----------
+    intercept : (K,) array
+    weights : (m, K, K) array
+        [classifier, voted class, true class]; a missing vote adds nothing.
+    """
+
+    intercept: Array
+    weights: Array
+
+    def scores(self, block: Block) -> Array:
+        """Score every class for every pattern of a block."""
+        return block.score(self.weights) + self.intercept
+
+
+def posterior_rule(model: Model) -> Rule:
+    """Log posterior of each class, up to a constant: its softmax is the class probability."""
+    return Rule(model.log_prior(), model.tables())
+
+
+def likelihood_rule(model: Model) -> Rule:
+    """i-SML: maximum likelihood with no prior. With the true rates it is the oracle."""
+    return Rule(np.zeros(len(model.class_probabilities)), model.tables())
+
+
+def spectral_rule(vector: Array) -> Rule:
+    """SML: the sign of Σ v_i f_i."""
+    return _signed_rule(vector)
+
+
+def majority_rule(classifiers: int, classes: int = 2) -> Rule:
+    """One vote each; a tie goes to the last class."""
+    return Rule(np.zeros(classes), np.broadcast_to(np.eye(classes), (classifiers, classes, classes)).copy())
+
+
+def _signed_rule(vector: Array) -> Rule:
+    signs = np.array([[1.0, -1.0], [-1.0, 1.0]]) / 2
+    return Rule(np.zeros(2), vector[:, None, None] * signs)
+
+
+def probabilities(scores: Array) -> Array:
+    """Softmax of the scores: the class probabilities under the posterior rule."""
+    powers = np.exp(scores - scores.max(axis=1, keepdims=True))
+    return np.asarray(powers / powers.sum(axis=1, keepdims=True))
+
+
+def winners(scores: Array) -> NDArray[np.int8]:
+    """Code of the best class; of several that tie, the last."""
+    best = scores.max(axis=1, keepdims=True) - TIE
+    last = scores.shape[1] - 1 - np.argmax((scores >= best)[:, ::-1], axis=1)
+    return last.astype(np.int8)
+
+
+@dataclass(frozen=True)
+class Answers:
+    """One answer an item.
+
+    Attributes
+    ----------
+    codes : (n,) array of int8, or None
+        The winning class.
+    probabilities : (n,) array (K = 2: of the positive class), (n, K) array, or None
+    unvoted : int
+        Items on which no classifier voted; their answer is the rule's intercept alone.
+    """
+
+    codes: NDArray[np.int8] | None
+    probabilities: Array | None
+    unvoted: int
+
+
+def answer(rule: Rule, votes: Votes, *, label: bool = True, probability: bool = False) -> Answers:
+    """Apply a rule to every item, in one pass over the votes.
+
+    Few classifiers: the answer to every possible pattern is computed once and looked up by the
+    pattern's number. Many: a product with the one-hot votes of a stretch of items.
+    """
+    if not isinstance(votes.columns, np.ndarray | tuple):
+        block = Block(votes.columns, np.ones(votes.items), len(votes.classes))
+        scores = rule.scores(block)
+        unvoted = int((np.diff(votes.columns.indptr) == 0).sum())
+        return Answers(winners(scores) if label else None, _shown(scores) if probability else None, unvoted)
+    classes = len(votes.classes)
+    codes = np.empty(votes.items, dtype=np.int8) if label else None
+    shown = np.empty(votes.items if classes == 2 else (votes.items, classes)) if probability else None
+    tables = {complete: _table(rule, votes, complete=complete) for complete in (True, False)}
+
+    def work(reader: Reader, start: int, stop: int) -> int:
+        if tables[False] is not None or tables[True] is not None:
+            numbers, complete = reader.numbers(start, stop)
+            table = tables[complete and classes == 2]
+            if table is not None:
+                place = numbers.view(np.intp)
+                if codes is not None:
+                    np.take(table.codes, place, out=codes[start:stop], mode="clip")
+                if shown is not None:
+                    np.take(table.shown, place, axis=0, out=shown[start:stop], mode="clip")
+                return 0 if complete else int((numbers == 0).sum())
+        planes, _ = reader.planes(start, stop)
+        part = codes_of_words(words_of(planes), reader.shape)
+        scores = rule.scores(Block(part, np.ones(len(part)), classes))
+        if codes is not None:
+            codes[start:stop] = winners(scores)
+        if shown is not None:
+            shown[start:stop] = _shown(scores)
+        return int((part < 0).all(axis=1).sum())
+
+    return Answers(codes, shown, sum(read_all(votes, work)))
+
+
+@dataclass(frozen=True)
+class _Table:
+    codes: NDArray[np.int8]
+    shown: Array
+
+
+def _table(rule: Rule, votes: Votes, *, complete: bool) -> _Table | None:
+    """Answer every pattern there can be, where that is less work than answering every item."""
+    m, classes = len(votes.classifiers), len(votes.classes)
+    planes = classes.bit_length()
+    bits = m if complete and classes == 2 else m * planes
+    if bits > TABLE_BITS or 1 << bits > max(votes.items, 1024) or (complete and classes > 2):
+        return None
+    numbers = np.arange(1 << bits)
+    codes = np.full((len(numbers), m), 0 if complete else -1, dtype=np.int8)
+    for plane in range(1 if complete else planes):
+        codes += (((numbers[:, None] >> (np.arange(m) + plane * m)) & 1) << plane).astype(np.int8)
+    # Numbers that no votes make (both planes of two classes set) are given any answer.
+    scores = rule.scores(Block(np.minimum(codes, classes - 1), np.ones(len(numbers)), classes))
+    return _Table(winners(scores), _shown(scores))
+
+
+def _shown(scores: Array) -> Array:
+    shares = probabilities(scores)
+    return np.ascontiguousarray(shares[:, 1]) if shares.shape[1] == 2 else shares
+
+
+# --- SQL --------------------------------------------------------------------------------------
+
+
+def sql(rule: Rule, classifiers: Sequence[str], classes: Sequence[Label]) -> str:
+    """Write the probability of the positive class as one SQL expression over the classifiers' columns.
+
+    Numbers are written so that they read back exactly; the exponent is held within ±700, where no
+    engine overflows.
+    """
+    odds = rule.weights[:, :, 1] - rule.weights[:, :, 0]
+    terms = [repr(float(rule.intercept[1] - rule.intercept[0]))]
+    for name, weights in zip(classifiers, odds, strict=True):
+        cases = " ".join(
+            f"WHEN {_literal(label)} THEN {float(weight)!r}" for label, weight in zip(classes, weights, strict=True)
+        )
+        terms.append(f"CASE {_quoted(name)} {cases} ELSE 0.0 END")
+    log_odds = "\n  + ".join(terms)
+    return f"1.0 / (1.0 + EXP(-GREATEST(-700.0, LEAST(700.0,\n    {log_odds}\n))))"
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _literal(label: Any) -> str:
+    if isinstance(label, bool | np.bool_):
+        return "TRUE" if label else "FALSE"
+    if isinstance(label, int | float | np.number):
+        return repr(label.item() if isinstance(label, np.generic) else label)
+    return "'" + str(label).replace("'", "''") + "'"

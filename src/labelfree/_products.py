@@ -1,0 +1,124 @@
+"""The three products with the one-hot vote matrix, a block of patterns at a time.
+
+Let H be the matrix of patterns × (classifier, label) with a 1 where that classifier gave that
+label. Everything that the library estimates comes from
+
+    cooccurrence   Hᵀ diag(counts) H     means, covariances, pair counts under missing votes
+    score          H W                   log-likelihoods, consensus weights, power sums
+    gather         Hᵀ Q                  expected counts, gradients, information
+
+H is never laid out whole. A block holds the columns of the labels 1 … K−1, and who voted at all
+where votes are missing; label 0 is the rest. So binary votes cost one column a classifier, and
+dense and sparse patterns run through the same lines.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from labelfree._tally import Tally
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+Array = NDArray[np.float64]
+Result = TypeVar("Result")
+
+BLOCK_CELLS = 1 << 19  # numbers a block: some megabytes, which stay in the cache
+KEPT_CELLS = 1 << 23  # a tally with no more numbers than this is laid out once and kept
+
+
+class Block:
+    """Some patterns, laid out for the three products.
+
+    Parameters
+    ----------
+    codes : (P, m) array of int8, or sparse (P, m) array
+        Votes as −1 (missing) … K−1; sparse ones as code + 1.
+    counts : (P,) array
+        How often each pattern occurred.
+    classes : int
+        K.
+    """
+
+    def __init__(self, codes: NDArray[np.int8] | csr_array, counts: Array, classes: int) -> None:
+        self.counts = counts
+        self.classes = classes
+        self.classifiers: int = codes.shape[1]
+        # Columns label by label: those of label 1 for every classifier, then those of label 2 …
+        self.ones: Array | csr_array
+        self.voted: Array | csr_array | None
+        if isinstance(codes, np.ndarray):
+            labels = range(1, classes)
+            self.ones = np.concatenate([codes == label for label in labels], axis=1).astype(np.float64)
+            self.voted = (codes >= 0).astype(np.float64) if (codes < 0).any() else None
+        else:
+            from scipy.sparse import hstack
+
+            labels = range(2, classes + 1)
+            self.ones = hstack([(codes == label).astype(np.float64) for label in labels], format="csr")
+            self.voted = (codes != 0).astype(np.float64)
+
+    def score(self, weights: Array) -> Array:
+        """Sum each pattern's weights over its votes: (m, K, C) -> (patterns, C)."""
+        above = weights[:, 1:] - weights[:, :1]
+        total = self.ones @ above.transpose(1, 0, 2).reshape(-1, weights.shape[2])
+        if self.voted is None:
+            return np.asarray(total + weights[:, 0].sum(axis=0))
+        return np.asarray(total + self.voted @ weights[:, 0])
+
+    def gather(self, shares: Array) -> Array:
+        """Sum each vote's shares over the patterns that hold it: (patterns, C) -> (m, K, C)."""
+        above = (self.ones.T @ shares).reshape(self.classes - 1, self.classifiers, -1)
+        everyone = np.broadcast_to(shares.sum(axis=0), above.shape[1:]) if self.voted is None else self.voted.T @ shares
+        return np.concatenate([(everyone - above.sum(axis=0))[:, None], above.transpose(1, 0, 2)], axis=1)
+
+    def cooccurrence(self) -> Array:
+        """Count, for each pair of classifiers, each pair of their labels: (m, K, m, K)."""
+        m, classes = self.classifiers, self.classes
+        columns = self._with_voted()
+        weighted = (columns.T * self.counts) if isinstance(columns, np.ndarray) else columns.T.multiply(self.counts)
+        product = weighted @ columns
+        table = np.asarray(product if isinstance(product, np.ndarray) else product.toarray())
+        table = table.reshape(classes, m, classes, m).transpose(1, 0, 3, 2).copy()
+        # The columns of "voted" become those of label 0: whoever voted, less all other labels.
+        table[:, 0] -= table[:, 1:].sum(axis=1)
+        table[:, :, :, 0] -= table[:, :, :, 1:].sum(axis=3)
+        return table
+
+    def _with_voted(self) -> Any:
+        if not isinstance(self.ones, np.ndarray):
+            from scipy.sparse import hstack
+
+            return hstack([self.voted, self.ones], format="csr")
+        voted = np.ones((len(self.counts), self.classifiers)) if self.voted is None else self.voted
+        return np.concatenate([voted, self.ones], axis=1)
+
+
+class Blocks:
+    """All patterns of a tally, block after block; laid out once where they are few."""
+
+    def __init__(self, tally: Tally) -> None:
+        self.tally = tally
+        width = len(tally.classifiers) * (len(tally.classes) - 1)
+        rows = max(BLOCK_CELLS // width, 256)
+        self.places = [(start, min(start + rows, len(tally))) for start in range(0, len(tally), rows)]
+        few = len(tally) * width <= KEPT_CELLS or tally.is_sparse
+        self._kept: Sequence[Block] | None = [self._block(*place) for place in self.places] if few else None
+
+    def _block(self, start: int, stop: int) -> Block:
+        return Block(self.tally.codes(start, stop), self.tally.counts[start:stop], len(self.tally.classes))
+
+    def each(self, work: Callable[[Block], Result]) -> list[Result]:
+        """Do `work` on every block, in order."""
+        if self._kept is not None:
+            return [work(block) for block in self._kept]
+        return [work(self._block(*place)) for place in self.places]
+
+    def total(self, work: Callable[[Block], tuple[Any, ...]]) -> tuple[Any, ...]:
+        """Do `work` on every block and add up what it returns, in order."""
+        return tuple(sum(parts[1:], start=parts[0]) for parts in zip(*self.each(work), strict=True))
