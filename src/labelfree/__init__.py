@@ -1,1 +1,61 @@
+"""labelfree: grade classifiers without labels.
+
+Votes of three or more classifiers go in; each one's sensitivity and specificity, the prevalence, a
+better label for every item and a verdict on whether to trust it come out.
+
+The rooms, in the order that data walks through them (each may call those above it):
+
+    _errors        what can go wrong, as a tree
+    _files         a votes file -> a frame; whole files out, or none
+    _votes         what a user has -> checked votes; the only importer of narwhals
+    _patterns      a stretch of votes -> its patterns as bits
+    _tally         distinct vote patterns and their counts; tallies add up
+    _products      the three products with the one-hot vote matrix
+    _moments       tally -> means, covariances, third-moment sums
+    _rank_one      covariance -> the rank-one vector v, its sign, its residual
+    _rates         imbalance -> sensitivity and specificity
+    _imbalance     v and moments -> class imbalance: tensor, restricted likelihood
+    _latent_class  the likelihood: EM and Newton; its information
+    _consensus     rates -> the linear rule: labels, probabilities, SQL
+    _verdict       may the numbers be relied on?
+    _result        Estimate: the answer, and what can be done with it
+    _estimate      estimate(votes) -> Estimate: the rooms above called in order
+    simulate       votes drawn from known rates
+    sklearn        SpectralEnsemble: the scikit-learn face (extra: sklearn)
+    _cli           arguments in, words out
+
+JNK in the comments is Jaffe, Nadler and Kluger (AISTATS 2015), the source of the method; PNAS is
+Parisi, Strino, Nadler and Kluger (2014), on which it builds.
+"""
+
+from labelfree import simulate
+from labelfree._errors import (
+    FileError,
+    LabelfreeError,
+    LabelfreeWarning,
+    NotIdentifiedError,
+    OptionsError,
+    VotesError,
+)
+from labelfree._estimate import estimate
+from labelfree._result import Estimate, load
 from labelfree._tally import Tally, tally
+from labelfree._verdict import Verdict
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Estimate",
+    "FileError",
+    "LabelfreeError",
+    "LabelfreeWarning",
+    "NotIdentifiedError",
+    "OptionsError",
+    "Tally",
+    "Verdict",
+    "VotesError",
+    "estimate",
+    "load",
+    "simulate",
+    "tally",
+]

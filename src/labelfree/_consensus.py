@@ -61,7 +61,9 @@ def spectral_rule(vector: Array) -> Rule:
 
 def majority_rule(classifiers: int, classes: int = 2) -> Rule:
     """One vote each; a tie goes to the last class."""
-    return Rule(np.zeros(classes), np.broadcast_to(np.eye(classes), (classifiers, classes, classes)).copy())
+    return Rule(
+        np.zeros(classes), np.broadcast_to(np.eye(classes), (classifiers, classes, classes)).copy()
+    )
 
 
 def _signed_rule(vector: Array) -> Rule:
@@ -110,10 +112,14 @@ def answer(rule: Rule, votes: Votes, *, label: bool = True, probability: bool = 
         block = Block(votes.columns, np.ones(votes.items), len(votes.classes))
         scores = rule.scores(block)
         unvoted = int((np.diff(votes.columns.indptr) == 0).sum())
-        return Answers(winners(scores) if label else None, _shown(scores) if probability else None, unvoted)
+        return Answers(
+            winners(scores) if label else None, _shown(scores) if probability else None, unvoted
+        )
     classes = len(votes.classes)
     codes = np.empty(votes.items, dtype=np.int8) if label else None
-    shown = np.empty(votes.items if classes == 2 else (votes.items, classes)) if probability else None
+    shown = (
+        np.empty(votes.items if classes == 2 else (votes.items, classes)) if probability else None
+    )
     tables = {complete: _table(rule, votes, complete=complete) for complete in (True, False)}
 
     def work(reader: Reader, start: int, stop: int) -> int:
@@ -179,7 +185,8 @@ def sql(rule: Rule, classifiers: Sequence[str], classes: Sequence[Label]) -> str
     terms = [repr(float(rule.intercept[1] - rule.intercept[0]))]
     for name, weights in zip(classifiers, odds, strict=True):
         cases = " ".join(
-            f"WHEN {_literal(label)} THEN {float(weight)!r}" for label, weight in zip(classes, weights, strict=True)
+            f"WHEN {_literal(label)} THEN {float(weight)!r}"
+            for label, weight in zip(classes, weights, strict=True)
         )
         terms.append(f"CASE {_quoted(name)} {cases} ELSE 0.0 END")
     log_odds = "\n  + ".join(terms)

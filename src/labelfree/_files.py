@@ -54,7 +54,9 @@ def kind_of(path: Path) -> str:
     kind = path.suffix.lower()
     known = (*SEPARATORS, *PARQUET, *JSON_LINES)
     if kind not in known:
-        raise FileError(f"{path}: expected a name that ends in {listed(known, 9)}; rename the file or convert it.")
+        raise FileError(
+            f"{path}: expected a name that ends in {listed(known, 9)}; rename the file or convert it."
+        )
     return kind
 
 
@@ -93,7 +95,9 @@ def _check_header(path: Path, separator: str) -> None:
         header = next(csv.reader(file, delimiter=separator), [])
     twice = [name for name, times in Counter(header).items() if times > 1]
     if twice:
-        raise FileError(f"{path}: column {listed(twice)} stands more than once in the header; rename one.")
+        raise FileError(
+            f"{path}: column {listed(twice)} stands more than once in the header; rename one."
+        )
 
 
 def _check_widths(path: Path, separator: str) -> None:
@@ -128,7 +132,9 @@ def write_whole(path: str | os.PathLike[str], write: Callable[[Path], None]) -> 
     """Let `write` fill a temporary file beside `path`, then rename it: all of the file or nothing."""
     path = Path(path)
     try:
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=path.suffix)
+        handle, name = tempfile.mkstemp(
+            dir=path.parent, prefix=f".{path.name}.", suffix=path.suffix
+        )
     except OSError as error:
         raise FileError(f"{path} cannot be written: {error.strerror}.") from None
     os.close(handle)

@@ -17,7 +17,9 @@ from labelfree._rates import clipped, rate_slopes, rates, smallest_rate
 Array = NDArray[np.float64]
 
 GRID = 41  # points of the coarse scan of the restricted likelihood
-SCAN_PATTERNS = 1 << 15  # patterns that the coarse scan looks at, evenly spread; the refinement takes all
+SCAN_PATTERNS = (
+    1 << 15
+)  # patterns that the coarse scan looks at, evenly spread; the refinement takes all
 
 
 @dataclass(frozen=True)
@@ -48,10 +50,14 @@ def tensor_imbalance(blocks: Blocks, moments: Moments, vector: Array) -> Imbalan
     ratio = third_moment_ratio(blocks, moments.mean, vector)
     imbalance = -ratio / np.sqrt(4.0 + ratio**2)
     end = 1.0 - margin(blocks.tally.sample_size)
-    return Imbalance(float(np.clip(imbalance, -end, end)), bool(abs(imbalance) >= end), converged=True)
+    return Imbalance(
+        float(np.clip(imbalance, -end, end)), bool(abs(imbalance) >= end), converged=True
+    )
 
 
-def likelihood_imbalance(blocks: Blocks, moments: Moments, vector: Array, tolerance: float = 1e-13) -> Imbalance:
+def likelihood_imbalance(
+    blocks: Blocks, moments: Moments, vector: Array, tolerance: float = 1e-13
+) -> Imbalance:
     """JNK Algorithm 2: maximise the restricted likelihood Ĝ(b) over [−1 + δ, 1 − δ].
 
     Ĝ is smooth but not concave: a coarse scan finds the hill, then the root of its derivative is
@@ -70,9 +76,19 @@ def likelihood_imbalance(blocks: Blocks, moments: Moments, vector: Array, tolera
     outer = right if slope > 0 else left
     if outer == grid[best]:
         return Imbalance(float(outer), at_boundary=True, converged=True)
-    if likelihood.slope(outer) * slope > 0:  # a kink of a clipped rate: climb without the derivative
+    if (
+        likelihood.slope(outer) * slope > 0
+    ):  # a kink of a clipped rate: climb without the derivative
         return _climbed(likelihood, left, right, end)
-    root, report = brentq(likelihood.slope, grid[best], outer, xtol=tolerance, rtol=1e-14, full_output=True, disp=False)
+    root, report = brentq(
+        likelihood.slope,
+        grid[best],
+        outer,
+        xtol=tolerance,
+        rtol=1e-14,
+        full_output=True,
+        disp=False,
+    )
     return Imbalance(float(root), at_boundary=False, converged=bool(report.converged))
 
 
@@ -80,7 +96,10 @@ def _climbed(likelihood: RestrictedLikelihood, left: float, right: float, end: f
     from scipy.optimize import minimize_scalar
 
     found = minimize_scalar(
-        lambda b: -likelihood.value(b), bounds=(left, right), method="bounded", options={"xatol": 1e-9}
+        lambda b: -likelihood.value(b),
+        bounds=(left, right),
+        method="bounded",
+        options={"xatol": 1e-9},
     )
     return Imbalance(float(found.x), bool(abs(found.x) > end - 1e-6), bool(found.success))
 
@@ -136,7 +155,11 @@ class RestrictedLikelihood:
             total = np.logaddexp(joint[:, 0], joint[:, 1])
             share = np.exp(joint - total[:, None])
             slope = (share * (scores[:, 2:] + prior_slope)).sum(axis=1)
-            return float(block.counts @ total), float(block.counts @ slope), float(block.counts.sum())
+            return (
+                float(block.counts @ total),
+                float(block.counts @ slope),
+                float(block.counts.sum()),
+            )
 
         value, slope, items = self.blocks.total(work)
         return value / items, slope / items

@@ -26,7 +26,9 @@ Array = NDArray[np.float64]
 
 FLOOR = 1e-300  # keeps the logarithm of a probability of zero finite
 CERTAIN = 1e-10  # an item whose other classes share less than this adds nothing to the information
-EM_TOLERANCE = 1e-10  # largest change of a probability in a round of EM that counts as standing still
+EM_TOLERANCE = (
+    1e-10  # largest change of a probability in a round of EM that counts as standing still
+)
 NEWTON_GAIN = 1e-16  # expected gain an item below which Newton's last step ends the search
 MOST_EM_ROUNDS = 2000
 MOST_NEWTON_PARAMETERS = 3000  # beyond, the information matrix is too large to factor at every step
@@ -51,7 +53,11 @@ class Model:
     def binary(cls, imbalance: float, sensitivity: Array, specificity: Array) -> Model:
         """Make the model of two classes from imbalance and rates."""
         confusion = np.stack(
-            [np.stack([specificity, 1 - specificity], axis=1), np.stack([1 - sensitivity, sensitivity], axis=1)], axis=1
+            [
+                np.stack([specificity, 1 - specificity], axis=1),
+                np.stack([1 - sensitivity, sensitivity], axis=1),
+            ],
+            axis=1,
         )
         return cls(np.array([(1 - imbalance) / 2, (1 + imbalance) / 2]), confusion)
 
@@ -81,10 +87,14 @@ class Prior:
     fixed_classes: bool = False
 
     @classmethod
-    def flat(cls, classifiers: int, classes: int, pseudo_count: float, *, fixed_classes: bool = False) -> Prior:
+    def flat(
+        cls, classifiers: int, classes: int, pseudo_count: float, *, fixed_classes: bool = False
+    ) -> Prior:
         """Give every cell the same pseudo-count."""
         return cls(
-            np.full(classes, pseudo_count), np.full((classifiers, classes, classes), pseudo_count), fixed_classes
+            np.full(classes, pseudo_count),
+            np.full((classifiers, classes, classes), pseudo_count),
+            fixed_classes,
         )
 
 
@@ -142,7 +152,9 @@ def fit(blocks: Blocks, start: Model, prior: Prior, most_rounds: int = MOST_EM_R
             change = _largest_change(model, new)
             model, rounds = new, rounds + 1
             if change <= EM_TOLERANCE:
-                return Fit(model, expect(blocks, model).log_likelihood, converged=True, rounds=rounds)
+                return Fit(
+                    model, expect(blocks, model).log_likelihood, converged=True, rounds=rounds
+                )
         model, done, steps = _newton(blocks, model, prior)
         rounds += steps
         if done:
@@ -203,14 +215,18 @@ def _newton(blocks: Blocks, model: Model, prior: Prior) -> tuple[Model, bool, in
             return model, False, step
         gain = float(gradient[free] @ move)
         full = np.zeros(len(gradient))
-        full[free] = move * min(1.0, LONGEST_STEP / max(float(np.max(np.abs(move), initial=0.0)), 1e-300))
+        full[free] = move * min(
+            1.0, LONGEST_STEP / max(float(np.max(np.abs(move), initial=0.0)), 1e-300)
+        )
         if gain <= NEWTON_GAIN * items:
             return _moved(model, full), True, step
         before = expected.log_likelihood + _log_prior_density(model, prior)
         for _ in range(4):
             new = _moved(model, full)
             new_expected = expect(blocks, new)
-            if new_expected.log_likelihood + _log_prior_density(new, prior) >= before - 1e-12 * abs(before):
+            if new_expected.log_likelihood + _log_prior_density(new, prior) >= before - 1e-12 * abs(
+                before
+            ):
                 break
             full = full / 4
         else:
@@ -292,9 +308,9 @@ def information(blocks: Blocks, model: Model, prior: Prior, expected: Any = None
     classes = len(model.class_probabilities)
     totals = expected.votes.sum(axis=2) + prior.confusion.sum(axis=2)
     complete = np.zeros((classes - 1 + model.confusion[:, :, 1:].size,) * 2)
-    complete[: classes - 1, : classes - 1] = (expected.classes + prior.classes).sum() * _multinomial(
-        model.class_probabilities
-    )
+    complete[: classes - 1, : classes - 1] = (
+        expected.classes + prior.classes
+    ).sum() * _multinomial(model.class_probabilities)
     place = classes - 1
     for i in range(len(model.confusion)):
         for true in range(classes):
@@ -321,7 +337,9 @@ def _hidden_variance(model: Model) -> Callable[[Block], tuple[Array]]:
         _, shares = class_shares(block, tables, log_prior)
         doubtful = np.flatnonzero(1.0 - shares.max(axis=1) > CERTAIN)
         shares, counts = shares[doubtful], block.counts[doubtful]
-        ones = _dense(block.ones, doubtful).reshape(len(doubtful), classes - 1, m).transpose(0, 2, 1)
+        ones = (
+            _dense(block.ones, doubtful).reshape(len(doubtful), classes - 1, m).transpose(0, 2, 1)
+        )
         voted = None if block.voted is None else _dense(block.voted, doubtful)
         scores = np.empty((len(doubtful), classes - 1 + fitted.size))
         variance = np.zeros((scores.shape[1],) * 2)

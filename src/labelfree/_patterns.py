@@ -109,7 +109,10 @@ class Reader:
         planes[1:] = 0
         columns = self._columns(start, stop)
         later = range(1, shape.classes)
-        matched = sum(self._match(columns, votes.values[code], self._planes_of(planes, code)) for code in later)
+        matched = sum(
+            self._match(columns, votes.values[code], self._planes_of(planes, code))
+            for code in later
+        )
         matched += self._count(columns, votes.values[0])
         cells = (stop - start) * shape.classifiers
         complete = matched == cells
@@ -132,18 +135,25 @@ class Reader:
         return [column[start:stop] for column in columns]
 
     def _count(self, columns: list[NDArray[np.generic]], value: object) -> int:
-        return sum(int(np.count_nonzero(_equal(column, value, self.other[: len(column)]))) for column in columns)
+        return sum(
+            int(np.count_nonzero(_equal(column, value, self.other[: len(column)])))
+            for column in columns
+        )
 
     def _count_missing(self, columns: list[NDArray[np.generic]]) -> int:
         nan = sum(int(np.count_nonzero(column != column)) for column in columns)  # noqa: PLR0124
         return nan + sum(self._count(columns, value) for value in self.votes.missing)
 
-    def _match(self, columns: list[NDArray[np.generic]], value: object, targets: list[Words]) -> int:
+    def _match(
+        self, columns: list[NDArray[np.generic]], value: object, targets: list[Words]
+    ) -> int:
         """Set the bit of every vote that equals `value` in each target plane; return how many there are."""
         pack = self._pack_rows if self.by_rows else self._pack_columns
         return pack(columns, value, targets)
 
-    def _pack_rows(self, columns: list[NDArray[np.generic]], value: object, targets: list[Words]) -> int:
+    def _pack_rows(
+        self, columns: list[NDArray[np.generic]], value: object, targets: list[Words]
+    ) -> int:
         m, (cells,) = self.shape.classifiers, columns
         rows = len(cells) // m
         truth = _equal(cells, value, self.truth[: len(cells)])
@@ -158,7 +168,9 @@ class Reader:
             _merge(wide, byte, targets)
         return int(np.count_nonzero(truth))
 
-    def _pack_columns(self, columns: list[NDArray[np.generic]], value: object, targets: list[Words]) -> int:
+    def _pack_columns(
+        self, columns: list[NDArray[np.generic]], value: object, targets: list[Words]
+    ) -> int:
         m, rows, matched = self.shape.classifiers, len(columns[0]), 0
         byte, truth, wide = self.byte[:rows], self.truth[:rows], self.wide[:rows]
         for first in range(0, m, 8):
@@ -198,7 +210,10 @@ def _equal(cells: NDArray[np.generic], value: object, out: NDArray[np.bool_]) ->
 def _full(classifiers: int) -> Words:
     """All m bits of one plane."""
     bits = (1 << classifiers) - 1
-    return np.array([bits >> (64 * word) & (2**64 - 1) for word in range(-(-classifiers // 64))], dtype=np.uint64)
+    return np.array(
+        [bits >> (64 * word) & (2**64 - 1) for word in range(-(-classifiers // 64))],
+        dtype=np.uint64,
+    )
 
 
 def stretch(votes: Votes) -> int:
@@ -241,12 +256,21 @@ def words_of_codes(codes: NDArray[np.integer], shape: Shape) -> Words:
     rows = np.zeros((len(codes), shape.planes, shape.words * 64), dtype=np.uint8)
     for plane in range(shape.planes):
         rows[:, plane, : shape.classifiers] = (codes + 1) >> plane & 1
-    return np.packbits(rows, axis=-1, bitorder="little").view("<u8").reshape(len(codes), -1).astype(np.uint64)
+    return (
+        np.packbits(rows, axis=-1, bitorder="little")
+        .view("<u8")
+        .reshape(len(codes), -1)
+        .astype(np.uint64)
+    )
 
 
 def codes_of_words(words: Words, shape: Shape) -> NDArray[np.int8]:
     """(P, planes × words) -> codes −1 … K−1, (P, m)."""
-    octets = np.ascontiguousarray(words, dtype="<u8").view(np.uint8).reshape(len(words), shape.planes, -1)
+    octets = (
+        np.ascontiguousarray(words, dtype="<u8")
+        .view(np.uint8)
+        .reshape(len(words), shape.planes, -1)
+    )
     codes = np.full((len(words), shape.classifiers), -1, dtype=np.int8)
     for plane in range(shape.planes):
         bits = np.unpackbits(octets[:, plane], axis=-1, count=shape.classifiers, bitorder="little")

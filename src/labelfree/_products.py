@@ -54,13 +54,17 @@ class Block:
         self.voted: Array | csr_array | None
         if isinstance(codes, np.ndarray):
             labels = range(1, classes)
-            self.ones = np.concatenate([codes == label for label in labels], axis=1).astype(np.float64)
+            self.ones = np.concatenate([codes == label for label in labels], axis=1).astype(
+                np.float64
+            )
             self.voted = (codes >= 0).astype(np.float64) if (codes < 0).any() else None
         else:
             from scipy.sparse import hstack
 
             labels = range(2, classes + 1)
-            self.ones = hstack([(codes == label).astype(np.float64) for label in labels], format="csr")
+            self.ones = hstack(
+                [(codes == label).astype(np.float64) for label in labels], format="csr"
+            )
             self.voted = (codes != 0).astype(np.float64)
 
     def score(self, weights: Array) -> Array:
@@ -74,14 +78,24 @@ class Block:
     def gather(self, shares: Array) -> Array:
         """Sum each vote's shares over the patterns that hold it: (patterns, C) -> (m, K, C)."""
         above = (self.ones.T @ shares).reshape(self.classes - 1, self.classifiers, -1)
-        everyone = np.broadcast_to(shares.sum(axis=0), above.shape[1:]) if self.voted is None else self.voted.T @ shares
-        return np.concatenate([(everyone - above.sum(axis=0))[:, None], above.transpose(1, 0, 2)], axis=1)
+        everyone = (
+            np.broadcast_to(shares.sum(axis=0), above.shape[1:])
+            if self.voted is None
+            else self.voted.T @ shares
+        )
+        return np.concatenate(
+            [(everyone - above.sum(axis=0))[:, None], above.transpose(1, 0, 2)], axis=1
+        )
 
     def cooccurrence(self) -> Array:
         """Count, for each pair of classifiers, each pair of their labels: (m, K, m, K)."""
         m, classes = self.classifiers, self.classes
         columns = self._with_voted()
-        weighted = (columns.T * self.counts) if isinstance(columns, np.ndarray) else columns.T.multiply(self.counts)
+        weighted = (
+            (columns.T * self.counts)
+            if isinstance(columns, np.ndarray)
+            else columns.T.multiply(self.counts)
+        )
         product = weighted @ columns
         table = np.asarray(product if isinstance(product, np.ndarray) else product.toarray())
         table = table.reshape(classes, m, classes, m).transpose(1, 0, 3, 2).copy()
@@ -106,12 +120,18 @@ class Blocks:
         self.tally = tally
         width = len(tally.classifiers) * (len(tally.classes) - 1)
         rows = max(BLOCK_CELLS // width, 256)
-        self.places = [(start, min(start + rows, len(tally))) for start in range(0, len(tally), rows)]
+        self.places = [
+            (start, min(start + rows, len(tally))) for start in range(0, len(tally), rows)
+        ]
         few = len(tally) * width <= KEPT_CELLS or tally.is_sparse
-        self._kept: Sequence[Block] | None = [self._block(*place) for place in self.places] if few else None
+        self._kept: Sequence[Block] | None = (
+            [self._block(*place) for place in self.places] if few else None
+        )
 
     def _block(self, start: int, stop: int) -> Block:
-        return Block(self.tally.codes(start, stop), self.tally.counts[start:stop], len(self.tally.classes))
+        return Block(
+            self.tally.codes(start, stop), self.tally.counts[start:stop], len(self.tally.classes)
+        )
 
     def each(self, work: Callable[[Block], Result]) -> list[Result]:
         """Do `work` on every block, in order."""

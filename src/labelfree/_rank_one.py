@@ -102,7 +102,10 @@ def _iterated_diagonal(matrix: Array, met: Array) -> tuple[Array, bool]:
     diagonal, _ = _triplet_diagonal(matrix, met)
     for _ in range(MOST_ROUNDS):
         new = _leading(matrix, diagonal) ** 2
-        done = bool(np.max(np.abs(new - diagonal), initial=0.0) <= ROUND_TOLERANCE * max(new.max(initial=0.0), 1e-300))
+        done = bool(
+            np.max(np.abs(new - diagonal), initial=0.0)
+            <= ROUND_TOLERANCE * max(new.max(initial=0.0), 1e-300)
+        )
         diagonal = new
         if done:
             return diagonal, True

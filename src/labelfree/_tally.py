@@ -15,7 +15,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from labelfree._errors import OptionsError, VotesError, listed
-from labelfree._patterns import Reader, Shape, Words, codes_of_words, read_all, words_of, words_of_codes
+from labelfree._patterns import (
+    Reader,
+    Shape,
+    Words,
+    codes_of_words,
+    read_all,
+    words_of,
+    words_of_codes,
+)
 from labelfree._votes import Label, Votes, read_votes
 
 if TYPE_CHECKING:
@@ -87,14 +95,26 @@ class Tally:
                 f"Expected codes of shape (patterns, classifiers) and one count a pattern, "
                 f"got shapes {table.shape} and {weights.shape}; make them agree."
             )
-        if table.dtype.kind not in "iu" or (table.size and not (-1 <= table.min() and table.max() < len(classes))):
-            raise VotesError(f"Expected codes that are whole numbers from -1 to {len(classes) - 1}; got others.")
+        if table.dtype.kind not in "iu" or (
+            table.size and not (table.min() >= -1 and table.max() < len(classes))
+        ):
+            raise VotesError(
+                f"Expected codes that are whole numbers from -1 to {len(classes) - 1}; got others."
+            )
         if not np.isfinite(weights).all() or (weights < 0).any() or weights.sum() <= 0:
-            raise VotesError("Expected counts that are finite, not negative and not all zero; drop or mend the others.")
+            raise VotesError(
+                "Expected counts that are finite, not negative and not all zero; drop or mend the others."
+            )
         m = table.shape[1]
-        names = tuple(f"classifier_{i}" for i in range(1, m + 1)) if classifiers is None else tuple(classifiers)
+        names = (
+            tuple(f"classifier_{i}" for i in range(1, m + 1))
+            if classifiers is None
+            else tuple(classifiers)
+        )
         if len(names) != m or len(set(names)) < m:
-            raise OptionsError(f"classifiers= must name each of the {m} columns once; got {listed(names)}.")
+            raise OptionsError(
+                f"classifiers= must name each of the {m} columns once; got {listed(names)}."
+            )
         shape = Shape(m, len(classes))
         kept = weights > 0
         words = words_of_codes(table[kept].astype(np.int64), shape)
@@ -131,7 +151,9 @@ class Tally:
     def __add__(self, other: Tally) -> Tally:
         if not isinstance(other, Tally):
             return NotImplemented
-        if set(self.classifiers) != set(other.classifiers) or set(self.classes) != set(other.classes):
+        if set(self.classifiers) != set(other.classifiers) or set(self.classes) != set(
+            other.classes
+        ):
             raise VotesError(
                 f"Only tallies of the same classifiers and classes add up; these have "
                 f"{listed(self.classifiers)} with {listed(self.classes)}, and "
@@ -150,7 +172,11 @@ class Tally:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Tally):
             return NotImplemented
-        if (self.classifiers, self.classes, len(self)) != (other.classifiers, other.classes, len(other)):
+        if (self.classifiers, self.classes, len(self)) != (
+            other.classifiers,
+            other.classes,
+            len(other),
+        ):
             return False
         if self.is_sparse != other.is_sparse or not np.array_equal(self.counts, other.counts):
             return False
@@ -213,7 +239,9 @@ def tally(votes: Any, **options: Any) -> Tally:
 def count_votes(votes: Votes) -> Tally:
     """Count the patterns of checked votes."""
     if not isinstance(votes.columns, np.ndarray | tuple):
-        return Tally(votes.classifiers, votes.classes, *_merged_sparse(votes.columns, np.ones(votes.items)))
+        return Tally(
+            votes.classifiers, votes.classes, *_merged_sparse(votes.columns, np.ones(votes.items))
+        )
     shape = Shape(len(votes.classifiers), len(votes.classes))
     complete_bits = shape.classifiers if shape.classes == 2 else shape.bits
     count = _count_by_address if complete_bits <= HISTOGRAM_BITS else _count_by_sorting
@@ -245,13 +273,18 @@ def _count_by_address(votes: Votes, shape: Shape) -> tuple[Words, Counts]:
         gathered.append((_with_plane_0(numbers, shape) if complete else numbers, found))
     numbers = np.concatenate([numbers for numbers, _ in gathered])
     mask = np.uint64((1 << shape.classifiers) - 1)
-    words = np.stack([numbers >> np.uint64(plane * shape.classifiers) & mask for plane in range(shape.planes)], axis=1)
+    words = np.stack(
+        [numbers >> np.uint64(plane * shape.classifiers) & mask for plane in range(shape.planes)],
+        axis=1,
+    )
     return _merged(words, np.concatenate([counts for _, counts in gathered]))
 
 
 def _with_plane_0(numbers: Words, shape: Shape) -> Words:
     """Complete binary rows: plane 0, the negative votes, is the complement of plane 1."""
-    return numbers << np.uint64(shape.classifiers) | numbers ^ np.uint64((1 << shape.classifiers) - 1)
+    return numbers << np.uint64(shape.classifiers) | numbers ^ np.uint64(
+        (1 << shape.classifiers) - 1
+    )
 
 
 def _count_by_sorting(votes: Votes, shape: Shape) -> tuple[Words, Counts]:
@@ -259,7 +292,9 @@ def _count_by_sorting(votes: Votes, shape: Shape) -> tuple[Words, Counts]:
     gathered: list[Words] = []
     words, counts = np.empty((0, shape.planes * shape.words), dtype=np.uint64), np.empty(0)
     waiting = 0
-    for stretch in read_all(votes, lambda reader, start, stop: words_of(reader.planes(start, stop)[0])):
+    for stretch in read_all(
+        votes, lambda reader, start, stop: words_of(reader.planes(start, stop)[0])
+    ):
         gathered.append(stretch)
         waiting += len(stretch)
         if waiting >= max(SORT_ROWS, len(words)):

@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from numbers import Number
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -55,6 +55,8 @@ class Votes:
         n.
     give_back : callable
         (labels, probabilities) -> the answer in the caller's own kind.
+    keeps_table : bool
+        Whether that kind is a table, which takes labels and probabilities together.
     """
 
     classifiers: tuple[str, ...]
@@ -64,6 +66,19 @@ class Votes:
     missing: tuple[Any, ...]
     items: int
     give_back: GiveBack = field(repr=False)
+    keeps_table: bool = False
+
+    def label_array(self) -> NDArray[Any]:
+        """The classes as an array, in the type of the caller's own votes where that holds them."""
+        columns = (
+            _column_views(self.columns) if isinstance(self.columns, np.ndarray | tuple) else ()
+        )
+        own = {column.dtype for column in columns} if self.values is self.classes else set()
+        if len(own) == 1:
+            return np.array(self.classes, dtype=own.pop())
+        plain = np.array(self.classes)
+        kept = plain.dtype.kind in "biuf" and plain.tolist() == list(self.classes)
+        return plain if kept else np.array(self.classes, dtype=object)
 
     def refuse_unknown_labels(self) -> NoReturn:
         """Look through all votes for the labels that were not expected, and say which they are."""
@@ -71,7 +86,13 @@ class Votes:
             labels = _labels_in(column, self.missing)
             if not set(labels) <= set(self.values):
                 _refuse_labels(labels, self.classes, name)
-        labels = sorted({label for column in _column_views(self.columns) for label in _labels_in(column, self.missing)})
+        labels = sorted(
+            {
+                label
+                for column in _column_views(self.columns)
+                for label in _labels_in(column, self.missing)
+            }
+        )
         _refuse_labels(labels, self.classes, None)
 
 
@@ -82,6 +103,7 @@ class _Raw:
     names: tuple[str, ...]
     columns: NDArray[Any] | tuple[NDArray[Any], ...]
     give_back: GiveBack
+    keeps_table: bool = True
 
 
 def read_votes(
@@ -118,10 +140,14 @@ def read_votes(
     """
     missing = _as_tuple(missing)
     if (classifier is None) != (vote is None):
-        raise OptionsError("The long form needs item=, classifier= and vote= together; give all three column names.")
+        raise OptionsError(
+            "The long form needs item=, classifier= and vote= together; give all three column names."
+        )
     if classifier is not None:
         frame, give = _as_frame(votes)
-        return _read_long(frame, give, item or ITEM_COLUMN, classifier, str(vote), positive, classes, missing)
+        return _read_long(
+            frame, give, item or ITEM_COLUMN, classifier, str(vote), positive, classes, missing
+        )
     raw = _read_wide(votes, classifiers, item)
     _check_shape(raw)
     return _with_labels(raw, positive, classes, missing)
@@ -201,7 +227,7 @@ def _from_array(votes: Any, classifiers: Sequence[str] | None) -> _Raw:
     def give_back(labels: NDArray[Any] | None, probabilities: NDArray[np.float64] | None) -> Any:
         return labels if labels is not None else probabilities
 
-    return _Raw(names, columns, give_back)
+    return _Raw(names, columns, give_back, keeps_table=False)
 
 
 def _as_frame(votes: Any) -> tuple[nw.DataFrame[Any], Callable[[nw.DataFrame[Any]], Any]]:
@@ -225,12 +251,16 @@ def _as_frame(votes: Any) -> tuple[nw.DataFrame[Any], Callable[[nw.DataFrame[Any
 def _frame_of_mapping(votes: Mapping[Any, Any]) -> nw.DataFrame[Any]:
     import polars as pl
 
-    lengths = {str(name): len(column) for name, column in votes.items() if hasattr(column, "__len__")}
+    lengths = {
+        str(name): len(column) for name, column in votes.items() if hasattr(column, "__len__")
+    }
     if len(set(lengths.values())) > 1 or len(lengths) < len(votes):
         shown = listed(f"{name}: {length}" for name, length in lengths.items())
         raise VotesError(f"Expected columns of equal length, got {shown}; fill the gaps with None.")
     try:
-        frame = pl.DataFrame({str(name): _list_of(column) for name, column in votes.items()}, strict=True)
+        frame = pl.DataFrame(
+            {str(name): _list_of(column) for name, column in votes.items()}, strict=True
+        )
     except (TypeError, ValueError, OverflowError, pl.exceptions.PolarsError):
         raise VotesError(
             "Expected columns that each hold one kind of label, got mixed or nested values; use one kind."
@@ -251,7 +281,11 @@ def _check_columns(frame: nw.DataFrame[Any], names: Iterable[str]) -> None:
 
 
 def _check_shape(raw: _Raw) -> None:
-    n, m = raw.columns.shape if isinstance(raw.columns, np.ndarray) else (len(raw.columns[0]) if raw.columns else 0, len(raw.columns))
+    n, m = (
+        raw.columns.shape
+        if isinstance(raw.columns, np.ndarray)
+        else (len(raw.columns[0]) if raw.columns else 0, len(raw.columns))
+    )
     if m < 3:
         raise VotesError(
             f"Expected votes of at least three classifiers, got {m}; with fewer, no method can tell "
@@ -304,8 +338,13 @@ def _with_answers(
             new[name] = values
     taken = [name for name in new if name in frame.columns]
     if taken:
-        raise OptionsError(f"The table already has a column {listed(map(repr, taken))}; rename it first.")
-    series = [nw.new_series(name, _engine_values(values), backend=frame.implementation) for name, values in new.items()]
+        raise OptionsError(
+            f"The table already has a column {listed(map(repr, taken))}; rename it first."
+        )
+    series = [
+        nw.new_series(name, _engine_values(values), backend=frame.implementation)
+        for name, values in new.items()
+    ]
     if frame.implementation.is_pandas():
         index = nw.maybe_get_index(frame)
         series = [nw.maybe_set_index(each, index=index) for each in series]
@@ -336,7 +375,7 @@ def _read_long(
     classifier_codes, classifier_keys = _numbered(frame, classifier)
     n, m = len(item_keys), len(classifier_keys)
     names = tuple(str(key) for key in classifier_keys.to_list())
-    probe = _Raw((vote,), (_raw_column(frame[vote]),), lambda *_: None)
+    column = _Raw((vote,), (_raw_column(frame[vote]),), lambda *_: None)
     cells = item_codes * m + classifier_codes
     if len(np.unique(cells)) < len(cells):
         times = len(cells) - len(np.unique(cells))
@@ -349,7 +388,7 @@ def _read_long(
         return give(_with_answers(item_keys.to_frame(), labels, probabilities))
 
     _check_shape(_Raw(names, np.empty((n, m), dtype=bool), give_back))
-    found = _with_labels(probe, positive, classes, missing)
+    found = _with_labels(column, positive, classes, missing)
     codes = _codes(found)
     if n * m <= DENSE_CELLS or len(codes) >= DENSE_SHARE * n * m:
         table = np.full((n, m), -1, dtype=np.int8)
@@ -359,17 +398,21 @@ def _read_long(
         from scipy.sparse import csr_array
 
         kept = codes >= 0
-        columns = csr_array((codes[kept] + np.int8(1), (item_codes[kept], classifier_codes[kept])), shape=(n, m))
+        columns = csr_array(
+            (codes[kept] + np.int8(1), (item_codes[kept], classifier_codes[kept])), shape=(n, m)
+        )
         columns.sort_indices()
     values = tuple(range(len(found.classes)))
-    return Votes(names, found.classes, values, columns, (-1,), n, give_back)
+    return Votes(names, found.classes, values, columns, (-1,), n, give_back, keeps_table=True)
 
 
 def _numbered(frame: nw.DataFrame[Any], name: str) -> tuple[NDArray[np.int64], nw.Series[Any]]:
     """Number the sorted distinct values of a column; the engine does the matching."""
     column = frame[name]
     if column.null_count():
-        raise VotesError(f"Column {name!r} has {counted(column.null_count(), 'empty cell')}; every vote needs one.")
+        raise VotesError(
+            f"Column {name!r} has {counted(column.null_count(), 'empty cell')}; every vote needs one."
+        )
     if column.dtype.is_nested() or column.dtype == nw.Object:
         raise VotesError(f"Column {name!r} holds {column.dtype}; expected names or numbers.")
     keys = column.unique().sort()
@@ -410,8 +453,12 @@ def _with_labels(
         values = tuple(labels.index(label) if label in labels else len(labels) for label in ordered)
         if any(label not in ordered for label in labels):
             _refuse_labels(labels, ordered, None)
-        return Votes(raw.names, ordered, values, raw.columns, (-1,), n, raw.give_back)
-    return Votes(raw.names, ordered, ordered, raw.columns, missing, n, raw.give_back)
+        return Votes(
+            raw.names, ordered, values, raw.columns, (-1,), n, raw.give_back, raw.keeps_table
+        )
+    return Votes(
+        raw.names, ordered, ordered, raw.columns, missing, n, raw.give_back, raw.keeps_table
+    )
 
 
 def _column_views(columns: Any) -> tuple[NDArray[Any], ...]:
@@ -425,13 +472,15 @@ def _factorized(raw: _Raw, missing: tuple[Label, ...]) -> tuple[_Raw, list[Label
     columns = []
     for name, column in zip(raw.names, _column_views(raw.columns), strict=True):
         try:
-            columns.append(np.array([_code(label, codes, absent) for label in column.tolist()], dtype=np.int64))
+            columns.append(
+                np.array([_code(label, codes, absent) for label in column.tolist()], dtype=np.int64)
+            )
         except TypeError:
             raise VotesError(
                 f"Column {name!r} holds nested objects; expected one label a vote: a string, a number or a truth value."
             ) from None
     width = np.int8 if len(codes) < 127 else np.int64
-    return _Raw(raw.names, tuple(column.astype(width) for column in columns), raw.give_back), list(codes)
+    return replace(raw, columns=tuple(column.astype(width) for column in columns)), list(codes)
 
 
 def _code(label: Label, codes: dict[Label, int], absent: set[Label]) -> int:
@@ -467,16 +516,22 @@ def _labels_in(column: NDArray[Any], missing: tuple[Label, ...]) -> list[Label]:
 
 def _sortable(labels: Iterable[Label]) -> bool:
     labels = list(labels)
-    return all(isinstance(label, Number) for label in labels) or all(isinstance(label, str) for label in labels) or (
-        all(isinstance(label, bytes) for label in labels)
+    return (
+        all(isinstance(label, Number) for label in labels)
+        or all(isinstance(label, str) for label in labels)
+        or (all(isinstance(label, bytes) for label in labels))
     )
 
 
-def _order_classes(found: Iterable[Label], positive: Label, classes: Sequence[Label] | None) -> tuple[Label, ...]:
+def _order_classes(
+    found: Iterable[Label], positive: Label, classes: Sequence[Label] | None
+) -> tuple[Label, ...]:
     found = list(found)
     for label in found:
         if isinstance(label, float) and not np.isfinite(label):
-            raise VotesError("Expected finite labels, got an infinity among the votes; replace it by NaN if it means missing.")
+            raise VotesError(
+                "Expected finite labels, got an infinity among the votes; replace it by NaN if it means missing."
+            )
     if classes is None:
         if not _sortable(found):
             raise VotesError(
@@ -491,7 +546,9 @@ def _order_classes(found: Iterable[Label], positive: Label, classes: Sequence[La
     else:
         ordered = tuple(classes)
         if len(ordered) < 2 or len(set(ordered)) < len(ordered):
-            raise OptionsError(f"classes= must name at least two different labels, got {listed(map(repr, ordered))}.")
+            raise OptionsError(
+                f"classes= must name at least two different labels, got {listed(map(repr, ordered))}."
+            )
     if classes is None and len(ordered) > 2:
         _refuse_labels(ordered, ordered[:2], None)
     return _positive_last(ordered, positive)
@@ -503,11 +560,15 @@ def _positive_last(ordered: tuple[Label, ...], positive: Label) -> tuple[Label, 
     # A command line can only say '1' where the votes hold the number 1.
     match = [label for label in ordered if label == positive or str(label) == positive]
     if not match:
-        raise OptionsError(f"positive= must be one of the labels {listed(map(repr, ordered))}, got {positive!r}.")
+        raise OptionsError(
+            f"positive= must be one of the labels {listed(map(repr, ordered))}, got {positive!r}."
+        )
     return (*(label for label in ordered if label != match[0]), match[0])
 
 
-def _refuse_labels(labels: Sequence[Label], classes: Sequence[Label], column: str | None) -> NoReturn:
+def _refuse_labels(
+    labels: Sequence[Label], classes: Sequence[Label], column: str | None
+) -> NoReturn:
     where = f"Column {column!r} holds" if column else "The votes hold"
     others = [label for label in labels if label not in classes] or list(labels)[-1:]
     raise VotesError(
