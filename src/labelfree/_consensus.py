@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -90,14 +91,14 @@ class Answers:
 
     Attributes
     ----------
-    codes : (n,) array of int8, or None
-        The winning class.
+    labels : (n,) array, or None
+        The winning class, in the caller's own labels.
     probabilities : (n,) array (K = 2: of the positive class), (n, K) array, or None
     unvoted : int
         Items on which no classifier voted; their answer is the rule's intercept alone.
     """
 
-    codes: NDArray[np.int8] | None
+    labels: NDArray[Any] | None
     probabilities: Array | None
     unvoted: int
 
@@ -108,41 +109,50 @@ def answer(rule: Rule, votes: Votes, *, label: bool = True, probability: bool = 
     Few classifiers: the answer to every possible pattern is computed once and looked up by the
     pattern's number. Many: a product with the one-hot votes of a stretch of items.
     """
+    names = votes.label_array()
+    classes = len(names)
     if not isinstance(votes.columns, np.ndarray | tuple):
-        block = Block(votes.columns, np.ones(votes.items), len(votes.classes))
-        scores = rule.scores(block)
+        scores = rule.scores(Block(votes.columns, np.ones(votes.items), classes))
         unvoted = int((np.diff(votes.columns.indptr) == 0).sum())
         return Answers(
-            winners(scores) if label else None, _shown(scores) if probability else None, unvoted
+            names[winners(scores)] if label else None,
+            _shown(scores) if probability else None,
+            unvoted,
         )
-    classes = len(votes.classes)
-    codes = np.empty(votes.items, dtype=np.int8) if label else None
+    labels = np.empty(votes.items, dtype=names.dtype) if label else None
     shown = (
         np.empty(votes.items if classes == 2 else (votes.items, classes)) if probability else None
     )
-    tables = {complete: _table(rule, votes, complete=complete) for complete in (True, False)}
+    few = len(votes.classifiers) <= TABLE_BITS
+    table_of = cache(lambda complete: _table(rule, votes, complete=complete))
 
-    def work(reader: Reader, start: int, stop: int) -> int:
-        if tables[False] is not None or tables[True] is not None:
-            numbers, complete = reader.numbers(start, stop)
-            table = tables[complete and classes == 2]
-            if table is not None:
-                place = numbers.view(np.intp)
-                if codes is not None:
-                    np.take(table.codes, place, out=codes[start:stop], mode="clip")
-                if shown is not None:
-                    np.take(table.shown, place, axis=0, out=shown[start:stop], mode="clip")
-                return 0 if complete else int((numbers == 0).sum())
+    def look_up(reader: Reader, start: int, stop: int) -> int | None:
+        numbers, complete = reader.numbers(start, stop)
+        table = table_of(complete and classes == 2)
+        if table is None:
+            return None
+        place = numbers.view(np.intp)
+        if labels is not None:
+            np.take(names[table.codes], place, out=labels[start:stop], mode="clip")
+        if shown is not None:
+            np.take(table.shown, place, axis=0, out=shown[start:stop], mode="clip")
+        return 0 if complete else int((numbers == 0).sum())
+
+    def multiply(reader: Reader, start: int, stop: int) -> int:
         planes, _ = reader.planes(start, stop)
-        part = codes_of_words(words_of(planes), reader.shape)
-        scores = rule.scores(Block(part, np.ones(len(part)), classes))
-        if codes is not None:
-            codes[start:stop] = winners(scores)
+        codes = codes_of_words(words_of(planes), reader.shape)
+        scores = rule.scores(Block(codes, np.ones(len(codes)), classes))
+        if labels is not None:
+            labels[start:stop] = names[winners(scores)]
         if shown is not None:
             shown[start:stop] = _shown(scores)
-        return int((part < 0).all(axis=1).sum())
+        return int((codes < 0).all(axis=1).sum())
 
-    return Answers(codes, shown, sum(read_all(votes, work)))
+    def work(reader: Reader, start: int, stop: int) -> int:
+        found = look_up(reader, start, stop) if few else None
+        return multiply(reader, start, stop) if found is None else found
+
+    return Answers(labels, shown, sum(read_all(votes, work)))
 
 
 @dataclass(frozen=True)

@@ -29,7 +29,6 @@ from labelfree._votes import Label
 Array = NDArray[np.float64]
 
 METHODS = ("map", "likelihood", "tensor")
-START_TOLERANCE = 1e-5  # of the imbalance, where it only starts the search for the posterior mode
 
 
 def estimate(
@@ -143,7 +142,7 @@ def _imbalance(
         return tensor_imbalance(blocks, seen, found.vector)
     if method == "likelihood":
         return likelihood_imbalance(blocks, seen, found.vector)
-    return likelihood_imbalance(blocks, seen, found.vector, START_TOLERANCE)
+    return likelihood_imbalance(blocks, seen, found.vector, rough=True)
 
 
 def _model(

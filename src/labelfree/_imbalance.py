@@ -5,7 +5,7 @@ By the third moments (JNK Algorithm 1) or by the restricted likelihood (JNK Algo
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,9 +17,8 @@ from labelfree._rates import clipped, rate_slopes, rates, smallest_rate
 Array = NDArray[np.float64]
 
 GRID = 41  # points of the coarse scan of the restricted likelihood
-SCAN_PATTERNS = (
-    1 << 15
-)  # patterns that the coarse scan looks at, evenly spread; the refinement takes all
+SPREAD = 1 << 15  # patterns that the coarse scan looks at; the refinement takes all
+EXACT, ROUGH = 1e-13, 1e-4  # how close to the root of the derivative the search stops
 
 
 @dataclass(frozen=True)
@@ -56,19 +55,22 @@ def tensor_imbalance(blocks: Blocks, moments: Moments, vector: Array) -> Imbalan
 
 
 def likelihood_imbalance(
-    blocks: Blocks, moments: Moments, vector: Array, tolerance: float = 1e-13
+    blocks: Blocks, moments: Moments, vector: Array, *, rough: bool = False
 ) -> Imbalance:
     """JNK Algorithm 2: maximise the restricted likelihood Ĝ(b) over [−1 + δ, 1 − δ].
 
     Ĝ is smooth but not concave: a coarse scan finds the hill, then the root of its derivative is
-    found to `tolerance`.
+    found. A rough answer, good enough to start a search from, looks at no more than an even spread
+    of the patterns and stops early.
     """
     from scipy.optimize import brentq
 
-    likelihood = RestrictedLikelihood(blocks, moments, vector)
     end = 1.0 - margin(blocks.tally.sample_size)
+    spread = _thinned(blocks)
+    likelihood = RestrictedLikelihood(spread if rough else blocks, moments, vector)
+    tolerance = ROUGH if rough else EXACT
     grid = np.linspace(-end, end, GRID)
-    best = int(np.argmax(likelihood.scan(grid)))
+    best = int(np.argmax(RestrictedLikelihood(spread, moments, vector).scan(grid)))
     left, right = grid[max(best - 1, 0)], grid[min(best + 1, GRID - 1)]
     slope = likelihood.slope(grid[best])
     if slope == 0.0:
@@ -76,9 +78,8 @@ def likelihood_imbalance(
     outer = right if slope > 0 else left
     if outer == grid[best]:
         return Imbalance(float(outer), at_boundary=True, converged=True)
-    if (
-        likelihood.slope(outer) * slope > 0
-    ):  # a kink of a clipped rate: climb without the derivative
+    if likelihood.slope(outer) * slope > 0:
+        # A kink, where a rate meets its bound: climb without the derivative.
         return _climbed(likelihood, left, right, end)
     root, report = brentq(
         likelihood.slope,
@@ -122,17 +123,14 @@ class RestrictedLikelihood:
         self.smallest = smallest_rate(blocks.tally.sample_size)
 
     def scan(self, grid: Array) -> Array:
-        """Ĝ at many points in one pass, up to a constant; over an even spread of patterns where they are many."""
+        """Ĝ at many points in one pass, up to a constant."""
         tables = np.concatenate([self._log_rates(b) for b in grid], axis=2)
         prior = np.log(np.stack([(1 - grid) / 2, (1 + grid) / 2], axis=1).reshape(-1))
-        every = -(-len(self.blocks.tally) // SCAN_PATTERNS)
 
         def work(block: Block) -> tuple[Array]:
             scores = block.score(tables) + prior
             return (block.counts @ np.logaddexp(scores[:, ::2], scores[:, 1::2]),)
 
-        if every > 1:
-            return np.asarray(_thinned(self.blocks, every).total(work)[0])
         return np.asarray(self.blocks.total(work)[0])
 
     def value(self, imbalance: float) -> float:
@@ -190,9 +188,10 @@ def _vote_table(sensitivity: Array, specificity: Array) -> Array:
     return np.stack([negative, positive], axis=1)
 
 
-def _thinned(blocks: Blocks, every: int) -> Blocks:
+def _thinned(blocks: Blocks) -> Blocks:
     """Every so-many-th pattern in the tally's fixed order: the same for any order of the items."""
-    from dataclasses import replace
-
+    every = -(-len(blocks.tally) // SPREAD)
+    if every == 1:
+        return blocks
     tally = blocks.tally
     return Blocks(replace(tally, patterns=tally.patterns[::every], counts=tally.counts[::every]))

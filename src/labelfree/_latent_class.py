@@ -25,13 +25,15 @@ from labelfree._products import Block, Blocks
 Array = NDArray[np.float64]
 
 FLOOR = 1e-300  # keeps the logarithm of a probability of zero finite
-CERTAIN = 1e-10  # an item whose other classes share less than this adds nothing to the information
+CERTAIN = 1e-5  # an item whose other classes share less than this adds next to nothing to the information
 EM_TOLERANCE = (
     1e-10  # largest change of a probability in a round of EM that counts as standing still
 )
-NEWTON_GAIN = 1e-16  # expected gain an item below which Newton's last step ends the search
+NEWTON_GAIN = 1e-22  # expected gain an item below which Newton's last step ends the search
 MOST_EM_ROUNDS = 2000
 MOST_NEWTON_PARAMETERS = 3000  # beyond, the information matrix is too large to factor at every step
+NEAR = 1e-6  # expected gain an item below which the information at hand serves for the next step too
+MOST_NEWTON_STEPS = 30
 LONGEST_STEP = 2.0  # of a logit in one Newton step
 
 
@@ -110,7 +112,7 @@ class Fit:
     converged : bool
         Whether a further step would change nothing that matters.
     rounds : int
-        Passes over the patterns.
+        Rounds of EM.
     """
 
     model: Model
@@ -145,22 +147,19 @@ def fit(blocks: Blocks, start: Model, prior: Prior, most_rounds: int = MOST_EM_R
     Fit
     """
     model, rounds, patience = start, 0, 2
+    expected = expect(blocks, model)
     while rounds < most_rounds:
         for _ in range(patience):
-            expected = expect(blocks, model)
             new = _maximised(expected, model, prior)
             change = _largest_change(model, new)
-            model, rounds = new, rounds + 1
+            model, expected, rounds = new, expect(blocks, new), rounds + 1
             if change <= EM_TOLERANCE:
-                return Fit(
-                    model, expect(blocks, model).log_likelihood, converged=True, rounds=rounds
-                )
-        model, done, steps = _newton(blocks, model, prior)
-        rounds += steps
+                return Fit(model, expected.log_likelihood, converged=True, rounds=rounds)
+        model, expected, done = _newton(blocks, model, prior, expected)
         if done:
-            return Fit(model, expect(blocks, model).log_likelihood, converged=True, rounds=rounds)
+            return Fit(model, expected.log_likelihood, converged=True, rounds=rounds)
         patience = min(patience * 2, 64)
-    return Fit(model, expect(blocks, model).log_likelihood, converged=False, rounds=rounds)
+    return Fit(model, expected.log_likelihood, converged=False, rounds=rounds)
 
 
 def expect(blocks: Blocks, model: Model) -> _Expected:
@@ -178,11 +177,13 @@ def expect(blocks: Blocks, model: Model) -> _Expected:
 
 def class_shares(block: Block, tables: Array, log_prior: Array) -> tuple[Array, Array]:
     """Return each pattern's log-probability and the posterior probabilities of its classes."""
-    joint = block.score(tables) + log_prior
-    top = joint.max(axis=1, keepdims=True)
+    joint = np.ascontiguousarray(block.score(tables).T)  # (K, patterns): sums over classes run along rows
+    joint += log_prior[:, None]
+    top = joint.max(axis=0)
     shares = np.exp(joint - top)
-    total = shares.sum(axis=1, keepdims=True)
-    return (top + np.log(total))[:, 0], shares / total
+    total = shares.sum(axis=0)
+    shares /= total
+    return top + np.log(total), shares.T
 
 
 def _maximised(expected: _Expected, model: Model, prior: Prior) -> Model:
@@ -200,39 +201,50 @@ def _largest_change(old: Model, new: Model) -> float:
     return float(max(classes, np.max(np.abs(old.confusion - new.confusion), initial=0.0)))
 
 
-def _newton(blocks: Blocks, model: Model, prior: Prior) -> tuple[Model, bool, int]:
-    """Take Newton steps while the information is positive definite and the objective rises."""
+def _newton(
+    blocks: Blocks, model: Model, prior: Prior, expected: _Expected
+) -> tuple[Model, _Expected, bool]:
+    """Take Newton steps while the information is positive definite and the objective rises.
+
+    The information is computed anew only while the steps are large; near the mode an old one
+    serves, as the gradient alone decides where the search ends.
+    """
     if model.confusion[:, :, 1:].size > MOST_NEWTON_PARAMETERS:
-        return model, False, 0
+        return model, expected, False
     items = blocks.tally.items
-    expected = expect(blocks, model)
-    for step in range(1, 30):
-        gradient = _gradient(expected, model, prior)
-        free = _free(model, prior)
-        matrix = information(blocks, model, prior, expected)[np.ix_(free, free)]
-        move = _solved(matrix, gradient[free])
+    free = _free(model, prior)
+    gain, matrix = np.inf, np.empty(0)
+    for _ in range(MOST_NEWTON_STEPS):
+        if gain > NEAR * items:
+            matrix = information(blocks, model, prior, expected)[np.ix_(free, free)]
+        gradient = _gradient(expected, model, prior)[free]
+        move = _solved(matrix, gradient)
         if move is None:
-            return model, False, step
-        gain = float(gradient[free] @ move)
-        full = np.zeros(len(gradient))
-        full[free] = move * min(
-            1.0, LONGEST_STEP / max(float(np.max(np.abs(move), initial=0.0)), 1e-300)
-        )
+            return model, expected, False
+        gain = float(gradient @ move)
+        step = np.zeros(len(free))
+        step[free] = move * min(1.0, LONGEST_STEP / max(float(np.max(np.abs(move), initial=0.0)), FLOOR))
         if gain <= NEWTON_GAIN * items:
-            return _moved(model, full), True, step
-        before = expected.log_likelihood + _log_prior_density(model, prior)
-        for _ in range(4):
-            new = _moved(model, full)
-            new_expected = expect(blocks, new)
-            if new_expected.log_likelihood + _log_prior_density(new, prior) >= before - 1e-12 * abs(
-                before
-            ):
-                break
-            full = full / 4
-        else:
-            return model, False, step
-        model, expected = new, new_expected
-    return model, False, 30
+            return _moved(model, step), expected, True
+        uphill = _uphill(blocks, model, prior, expected, step)
+        if uphill is None:
+            return model, expected, False
+        model, expected = uphill
+    return model, expected, False
+
+
+def _uphill(
+    blocks: Blocks, model: Model, prior: Prior, expected: _Expected, step: Array
+) -> tuple[Model, _Expected] | None:
+    """Take the step, or the part of it that raises the log-posterior."""
+    before = expected.log_likelihood + _log_prior_density(model, prior)
+    for _ in range(4):
+        new = _moved(model, step)
+        reached = expect(blocks, new)
+        if reached.log_likelihood + _log_prior_density(new, prior) >= before - 1e-12 * abs(before):
+            return new, reached
+        step = step / 4
+    return None
 
 
 def _solved(matrix: Array, gradient: Array) -> Array | None:

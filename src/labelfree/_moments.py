@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from labelfree._products import Block, Blocks
+from labelfree._products import Block, Blocks, label_pairs
 
 Array = NDArray[np.float64]
 
@@ -51,7 +51,8 @@ class Moments:
 
 def moments(blocks: Blocks) -> Moments:
     """Compute the first two moments from the co-occurrence of binary votes."""
-    (table,) = blocks.total(lambda block: (block.cooccurrence(),))
+    (columns,) = blocks.total(lambda block: (block.cooccurrence(),))
+    table = label_pairs(columns, len(SIGNS))
     pairs = table.sum(axis=(1, 3))
     met = np.maximum(pairs, np.finfo(float).tiny)
     product = np.einsum("ikjl,k,l->ij", table, SIGNS, SIGNS) / met

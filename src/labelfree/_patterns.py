@@ -266,13 +266,12 @@ def words_of_codes(codes: NDArray[np.integer], shape: Shape) -> Words:
 
 def codes_of_words(words: Words, shape: Shape) -> NDArray[np.int8]:
     """(P, planes × words) -> codes −1 … K−1, (P, m)."""
-    octets = (
-        np.ascontiguousarray(words, dtype="<u8")
-        .view(np.uint8)
-        .reshape(len(words), shape.planes, -1)
-    )
-    codes = np.full((len(words), shape.classifiers), -1, dtype=np.int8)
-    for plane in range(shape.planes):
+    octets = np.ascontiguousarray(words, dtype="<u8").view(np.uint8).reshape(len(words), shape.planes, -1)
+    number = np.zeros((len(words), shape.classifiers), dtype=np.uint8)
+    for plane in range(shape.planes - 1, -1, -1):
         bits = np.unpackbits(octets[:, plane], axis=-1, count=shape.classifiers, bitorder="little")
-        codes += (bits << plane).view(np.int8)
+        number += number  # addition runs on vector units; a shift of bytes does not
+        number += bits
+    codes = number.view(np.int8)
+    codes -= 1
     return codes

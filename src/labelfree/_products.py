@@ -57,7 +57,7 @@ class Block:
             self.ones = np.concatenate([codes == label for label in labels], axis=1).astype(
                 np.float64
             )
-            self.voted = (codes >= 0).astype(np.float64) if (codes < 0).any() else None
+            self.voted = (codes >= 0).astype(np.float64) if codes.min(initial=0) < 0 else None
         else:
             from scipy.sparse import hstack
 
@@ -88,29 +88,45 @@ class Block:
         )
 
     def cooccurrence(self) -> Array:
-        """Count, for each pair of classifiers, each pair of their labels: (m, K, m, K)."""
-        m, classes = self.classifiers, self.classes
-        columns = self._with_voted()
-        weighted = (
-            (columns.T * self.counts)
-            if isinstance(columns, np.ndarray)
-            else columns.T.multiply(self.counts)
-        )
-        product = weighted @ columns
-        table = np.asarray(product if isinstance(product, np.ndarray) else product.toarray())
-        table = table.reshape(classes, m, classes, m).transpose(1, 0, 3, 2).copy()
-        # The columns of "voted" become those of label 0: whoever voted, less all other labels.
-        table[:, 0] -= table[:, 1:].sum(axis=1)
-        table[:, :, :, 0] -= table[:, :, :, 1:].sum(axis=3)
+        """Sum, for each pair of columns, the counts of the patterns that hold both.
+
+        Returns
+        -------
+        (m K, m K) array
+            The columns are who voted at all, classifier by classifier, then label 1, label 2 …;
+            :func:`label_pairs` turns the total over all blocks into pairs of labels.
+        """
+        m = self.classifiers
+        if self.voted is not None:
+            columns = self._columns()
+            weighted = columns.T * self.counts if isinstance(columns, np.ndarray) else columns.T.multiply(self.counts)
+            product = weighted @ columns
+            return product if isinstance(product, np.ndarray) else np.asarray(product.toarray())
+        # Everyone voted: the first block of rows and columns is known without a product. The rest is
+        # a matrix times its own transpose, which costs half as much and comes out symmetric.
+        scaled = self.ones * np.sqrt(self.counts)[:, None]
+        table = np.empty((m * self.classes,) * 2)
+        table[:m, :m] = self.counts.sum()
+        table[:m, m:] = self.counts @ self.ones
+        table[m:, :m] = table[:m, m:].T
+        table[m:, m:] = scaled.T @ scaled
         return table
 
-    def _with_voted(self) -> Any:
-        if not isinstance(self.ones, np.ndarray):
-            from scipy.sparse import hstack
+    def _columns(self) -> Any:
+        if isinstance(self.ones, np.ndarray):
+            return np.concatenate([self.voted, self.ones], axis=1)
+        from scipy.sparse import hstack
 
-            return hstack([self.voted, self.ones], format="csr")
-        voted = np.ones((len(self.counts), self.classifiers)) if self.voted is None else self.voted
-        return np.concatenate([voted, self.ones], axis=1)
+        return hstack([self.voted, self.ones], format="csr")
+
+
+def label_pairs(cooccurrence: Array, classes: int) -> Array:
+    """Pairs of columns -> pairs of labels, (m, K, m, K): label 0 is whoever voted, less all other labels."""
+    m = len(cooccurrence) // classes
+    table = cooccurrence.reshape(classes, m, classes, m).transpose(1, 0, 3, 2).copy()
+    table[:, 0] -= table[:, 1:].sum(axis=1)
+    table[:, :, :, 0] -= table[:, :, :, 1:].sum(axis=3)
+    return table
 
 
 class Blocks:
@@ -134,10 +150,13 @@ class Blocks:
         )
 
     def each(self, work: Callable[[Block], Result]) -> list[Result]:
-        """Do `work` on every block, in order."""
-        if self._kept is not None:
-            return [work(block) for block in self._kept]
-        return [work(self._block(*place)) for place in self.places]
+        """Do `work` on every block, in order.
+
+        One after the other: the linear algebra below is threaded already, and threads of our own
+        around it made every product slower (measured; a block fits the cache, so does its product).
+        """
+        blocks = self._kept if self._kept is not None else (self._block(*place) for place in self.places)
+        return [work(block) for block in blocks]
 
     def total(self, work: Callable[[Block], tuple[Any, ...]]) -> tuple[Any, ...]:
         """Do `work` on every block and add up what it returns, in order."""

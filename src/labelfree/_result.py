@@ -199,8 +199,7 @@ class Estimate:
         table = checked.keeps_table
         answers = answer(rule_here, checked, label=True, probability=table)
         self._warn_unvoted(answers.unvoted)
-        assert answers.codes is not None
-        return checked.give_back(checked.label_array()[answers.codes], answers.probabilities)
+        return checked.give_back(answers.labels, answers.probabilities)
 
     def probability(self, votes: Any, **reading: Any) -> Any:
         """Probability that each item is positive, given its votes.

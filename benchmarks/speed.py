@@ -1,0 +1,132 @@
+"""Speed and memory, as ratios to plain NumPy on the same votes in the same run.
+
+`make bench` prints the table; every bar of the issue stands beside its figure.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+import tracemalloc
+from collections.abc import Callable
+
+import numpy as np
+import polars as pl
+
+import labelfree as lf
+
+
+def seconds(work: Callable[[], object], repeats: int = 5) -> float:
+    """Best of several runs: the machine's noise only ever adds."""
+    best = np.inf
+    for _ in range(repeats):
+        start = time.perf_counter()
+        work()
+        best = min(best, time.perf_counter() - start)
+    return best
+
+
+def votes(items: int, classifiers: int, seed: int = 1) -> np.ndarray:
+    sensitivity, specificity = lf.simulate.rates(classifiers, seed=seed)
+    parts = [
+        lf.simulate.votes(min(10**6, items), sensitivity=sensitivity, specificity=specificity, prevalence=0.65, seed=s).votes
+        for s in range(max(1, items // 10**6))
+    ]
+    return np.ascontiguousarray(np.concatenate(parts))
+
+
+def majority(table: np.ndarray) -> np.ndarray:
+    """The plain way, on votes of −1 and 1."""
+    return np.sign(table.sum(axis=1))
+
+
+def dawid_skene(table: np.ndarray, rounds: int = 10) -> np.ndarray:
+    """Dawid–Skene in plain NumPy: EM from the majority, votes as one float matrix."""
+    ones = table.astype(np.float64)
+    share = ones.mean(axis=1)
+    for _ in range(rounds):
+        sensitivity = np.clip(share @ ones / share.sum(), 1e-9, 1 - 1e-9)
+        false_alarms = np.clip((1 - share) @ ones / (1 - share).sum(), 1e-9, 1 - 1e-9)
+        prevalence = share.mean()
+        weights = np.log(sensitivity / false_alarms) - np.log((1 - sensitivity) / (1 - false_alarms))
+        start = np.log((1 - sensitivity) / (1 - false_alarms)).sum() + np.log(prevalence / (1 - prevalence))
+        share = 1.0 / (1.0 + np.exp(-(ones @ weights + start)))
+    return share
+
+
+def peak_beyond(work: Callable[[], object]) -> int:
+    """Bytes that NumPy and Python allocate at most while working, beyond what was there before."""
+    tracemalloc.start()
+    try:
+        before, _ = tracemalloc.get_traced_memory()
+        tracemalloc.reset_peak()
+        work()
+        return tracemalloc.get_traced_memory()[1] - before
+    finally:
+        tracemalloc.stop()
+
+
+def row(what: str, figure: float, bar: float | None, unit: str = "×") -> None:
+    against = "" if bar is None else f"  bar {bar:g}{unit}  {'ok' if figure <= bar else 'MISSED'}"
+    print(f"{what:<62}{figure:8.3f}{unit}{against}")
+
+
+def ten_million() -> None:
+    zero_one = votes(10**7, 10)
+    table = (2 * zero_one - 1).astype(np.int8)
+    del zero_one
+    base = seconds(lambda: majority(table))
+    print(f"\nn=10⁷, m=10, int8 ±1 by row: numpy.sign(votes.sum(axis=1)) {base:.3f} s")
+    estimate = lf.estimate(table)
+    row("estimate / majority vote", seconds(lambda: lf.estimate(table)) / base, 0.5)
+    row("label / majority vote", seconds(lambda: estimate.label(table)) / base, 0.5)
+    row("probability / majority vote", seconds(lambda: estimate.probability(table)) / base, None)
+    row("estimate: memory beyond the votes, MB", peak_beyond(lambda: lf.estimate(table)) / 2**20, 200, " MB")
+    row("label: memory beyond votes and answer, MB", peak_beyond(lambda: estimate.label(table)) / 2**20 - 10**7 / 2**20, 200, " MB")
+    columns = np.asfortranarray(table)
+    base = seconds(lambda: majority(columns))
+    print(f"\nthe same by column: numpy.sign(votes.sum(axis=1)) {base:.3f} s")
+    row("one pass over the votes (max) / majority vote", seconds(columns.max) / base, None)
+    row("estimate / majority vote (aim: 0.1)", seconds(lambda: lf.estimate(columns)) / base, None)
+    row("label / majority vote (aim: 0.1)", seconds(lambda: estimate.label(columns)) / base, None)
+    frame = pl.DataFrame({f"c{i}": columns[:, i] for i in range(10)})
+    framed = lf.estimate(frame)
+    row("Polars frame: estimate / majority vote (aim: 0.1)", seconds(lambda: lf.estimate(frame)) / base, None)
+    row("Polars frame: label and probability / majority vote", seconds(lambda: framed.label(frame)) / base, None)
+
+
+def hundred_thousand() -> None:
+    table = (2 * votes(10**5, 10) - 1).astype(np.int8)
+    base = seconds(lambda: majority(table), 20)
+    print(f"\nn=10⁵, m=10, by row: majority vote {base * 1e3:.2f} ms")
+    row("estimate / majority vote", seconds(lambda: lf.estimate(table), 20) / base, 8)
+
+
+def many_classifiers() -> None:
+    table = votes(10**6, 100)
+    base = seconds(lambda: dawid_skene(table), 2)
+    print(f"\nn=10⁶, m=100, by row: plain-NumPy Dawid–Skene, 10 iterations {base:.2f} s")
+    row("estimate / Dawid–Skene", seconds(lambda: lf.estimate(table), 2) / base, 3)
+    row("estimate: memory beyond the votes, MB", peak_beyond(lambda: lf.estimate(table)) / 2**20, 200, " MB")
+    estimate = lf.estimate(table)
+    row("label / Dawid–Skene", seconds(lambda: estimate.label(table), 2) / base, None)
+
+
+def start_up() -> None:
+    print("\nstarting")
+    blank = seconds(lambda: subprocess.run([sys.executable, "-c", "pass"], check=True), 7)
+    bare = seconds(lambda: subprocess.run([sys.executable, "-c", "import labelfree"], check=True), 7)
+    row("import labelfree, less a bare interpreter, s", bare - blank, 0.25, " s")
+    words = [sys.executable, "-m", "labelfree", "--help"]
+    shown = seconds(lambda: subprocess.run(words, check=True, stdout=subprocess.DEVNULL), 7)
+    row("labelfree --help, whole process, s", shown, 0.4, " s")
+
+
+def main() -> None:
+    for part in (start_up, hundred_thousand, ten_million, many_classifiers):
+        part()
+
+
+if __name__ == "__main__":
+    main()
