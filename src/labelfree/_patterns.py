@@ -142,7 +142,7 @@ class Reader:
 
     def _count_missing(self, columns: list[NDArray[np.generic]]) -> int:
         nan = sum(int(np.count_nonzero(column != column)) for column in columns)  # noqa: PLR0124
-        return nan + sum(self._count(columns, value) for value in self.votes.missing)
+        return nan + sum(self._count(columns, value) for value in set(self.votes.missing))
 
     def _match(
         self, columns: list[NDArray[np.generic]], value: object, targets: list[Words]
@@ -198,8 +198,9 @@ def _merge(wide: Words, byte: int, targets: list[Words]) -> None:
 def _equal(cells: NDArray[np.generic], value: object, out: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """Compare in the cells' own type; a value that the type cannot hold equals none of them."""
     try:
-        own = np.asarray(value).astype(cells.dtype)
-    except (ValueError, OverflowError):
+        with np.errstate(invalid="ignore"):  # NaN among whole numbers
+            own = np.asarray(value).astype(cells.dtype)
+    except (TypeError, ValueError, OverflowError):
         own = None
     if own is None or own != value:
         out[:] = False
