@@ -8,13 +8,16 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from labelfree._errors import counted, listed
+from labelfree._errors import counted
 from labelfree._moments import Moments
 from labelfree._rank_one import RankOne
 
+Array = NDArray[np.float64]
+
 LEVELS = ("sound", "caution", "unidentified")
-NO_SIGNAL = 0.01  # p-value above which the votes look as if all classifiers were guessing
-UNINFORMATIVE = 0.05  # the same for one classifier's agreement with the others
+NO_SIGNAL = 0.05  # p-value above which the votes look as if all classifiers were guessing ...
+WEAK_SIGNAL = 0.001  # ... and above which that can barely be ruled out
+EXACT_SIGNAL = 1e-3  # score that rounding alone may leave where frequencies are exact
 NEEDED = 3  # classifiers different from chance without which nothing is identified
 
 
@@ -75,43 +78,56 @@ def look_for_signal(
 ) -> None:
     """Ask whether the classifiers agree more than guessing would, and whether enough of them do.
 
-    Under guessing, n r_ij² / ((1−μ_i²)(1−μ_j²)) is chi-square with one degree of freedom a pair.
+    Under guessing, z_ij = √n r_ij / √((1−μ_i²)(1−μ_j²)) is standard normal, pair by pair.
+    Three classifiers must differ from chance, so the pairs besides the strongest one must show it too.
     """
-    from scipy.special import chdtrc
-
-    strength = _squared_correlations(moments)
-    if not np.isfinite(sample_size):
-        informative = (strength > 1e-12).any(axis=1)
-        signal = bool(informative.any())
-    else:
-        squares = strength * moments.pair_counts
-        np.fill_diagonal(squares, 0.0)
-        pairs = (moments.pair_counts > 0) & np.outer(~moments.constant, ~moments.constant)
-        np.fill_diagonal(pairs, val=False)
-        freedom = pairs.sum(axis=1)
-        signal = freedom.sum() > 0 and chdtrc(freedom.sum() / 2, squares.sum() / 2) <= NO_SIGNAL
-        informative = (freedom > 0) & (
-            chdtrc(np.maximum(freedom, 1), squares.sum(axis=1)) <= UNINFORMATIVE
-        )
-    if not signal:
+    scores, pairs = _agreement(moments, sample_size)
+    strongest = np.unravel_index(np.argmax(np.abs(scores)), scores.shape)
+    others = pairs.copy()
+    others[strongest] = others[strongest[::-1]] = False
+    if not _beyond_chance(scores[np.triu(pairs)], NO_SIGNAL):
         findings.unidentified(
             "The classifiers agree no more than guessing would make them, so the votes do not tell good from bad.",
             "More items, or better classifiers.",
         )
-    elif informative.sum() < NEEDED:
-        names = [name for name, good in zip(classifiers, informative, strict=True) if good]
+    elif not _beyond_chance(scores[np.triu(others)], NO_SIGNAL):
+        names = [classifiers[place] for place in strongest]
         findings.unidentified(
-            f"Only {counted(len(names), 'classifier')} ({listed(names) or 'none'}) can be told from guessing; "
-            f"it takes {NEEDED}.",
+            f"Only {names[0]} and {names[1]} agree more than guessing would make them; it takes {NEEDED} such classifiers.",
             "More informative classifiers, or more items.",
+        )
+    elif not _beyond_chance(scores[np.triu(others)], WEAK_SIGNAL):
+        findings.doubt(
+            "The classifiers agree hardly more than guessing would make them.",
+            "More items, or better classifiers.",
         )
 
 
-def _squared_correlations(moments: Moments) -> NDArray[np.float64]:
+def _beyond_chance(scores: Array, level: float) -> bool:
+    """Ask whether standard normal scores are too large (chi-square) or too one-sided (their sum) for chance.
+
+    The sum has the power where most classifiers are a little better than chance, the chi-square
+    where some are worse; each gets half of the level.
+    """
+    from scipy.special import chdtrc, ndtr
+
+    if not len(scores) or np.max(np.abs(scores)) < EXACT_SIGNAL:
+        return False
+    one_sided = ndtr(-scores.sum() / np.sqrt(len(scores)))
+    return bool(min(chdtrc(len(scores), scores @ scores), one_sided) <= level / 2)
+
+
+def _agreement(moments: Moments, sample_size: float) -> tuple[Array, NDArray[np.bool_]]:
+    """Standardised covariance of each pair, and which pairs have one; exact frequencies count as endless items."""
     variance = np.maximum(1.0 - moments.mean**2, 1e-12)
-    square = moments.covariance**2 / np.outer(variance, variance)
-    live = ~moments.constant
-    return np.asarray(np.where(np.outer(live, live), square, 0.0))
+    met = (
+        moments.pair_counts if np.isfinite(sample_size) else np.full_like(moments.pair_counts, 1e16)
+    )
+    pairs = (moments.pair_counts > 0) & np.outer(~moments.constant, ~moments.constant)
+    np.fill_diagonal(pairs, val=False)
+    return np.where(
+        pairs, moments.covariance * np.sqrt(met / np.outer(variance, variance)), 0.0
+    ), pairs
 
 
 def look_at_sign(findings: Findings, found: RankOne, live: int) -> None:
