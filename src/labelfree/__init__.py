@@ -22,6 +22,7 @@ The rooms, in the order that data walks through them (each may call those above 
     _estimate      estimate(votes) -> Estimate: the rooms above called in order
     simulate       votes drawn from known rates
     sklearn        SpectralEnsemble: the scikit-learn face (extra: sklearn)
+    _terminal      what a person reads in a terminal
     _cli           arguments in, words out
 
 JNK in the comments is Jaffe, Nadler and Kluger (AISTATS 2015), the source of the method; PNAS is
