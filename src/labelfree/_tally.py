@@ -7,7 +7,7 @@ tallies and every later sum runs in the same order. Tallies add up.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -160,13 +160,14 @@ class Tally:
                 f"{listed(other.classifiers)} with {listed(other.classes)}."
             )
         other = other._arranged(self.classifiers, self.classes)
-        counts = np.concatenate([self.counts, other.counts])
-        if self.is_sparse or other.is_sparse:
+        one, two = _stored_alike(self, other)
+        counts = np.concatenate([one.counts, two.counts])
+        if one.is_sparse:
             from scipy.sparse import vstack
 
-            patterns = vstack([_as_sparse(self), _as_sparse(other)], format="csr")
+            patterns = vstack([one.patterns, two.patterns], format="csr")
             return Tally(self.classifiers, self.classes, *_merged_sparse(patterns, counts))
-        words = np.concatenate([self.patterns, other.patterns])
+        words = np.concatenate([one.patterns, two.patterns])
         return Tally(self.classifiers, self.classes, *_merged(words, counts))
 
     def __eq__(self, other: object) -> bool:
@@ -178,11 +179,12 @@ class Tally:
             len(other),
         ):
             return False
-        if self.is_sparse != other.is_sparse or not np.array_equal(self.counts, other.counts):
+        one, two = _stored_alike(self, other)
+        if not np.array_equal(one.counts, two.counts):
             return False
-        if self.is_sparse:
-            return bool((self.patterns != other.patterns).nnz == 0)
-        return bool(np.array_equal(self.patterns, other.patterns))
+        if one.is_sparse:
+            return bool((one.patterns != two.patterns).nnz == 0)
+        return bool(np.array_equal(one.patterns, two.patterns))
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -335,11 +337,21 @@ def _sorting_order(words: Words) -> NDArray[np.intp]:
     return order
 
 
-def _as_sparse(tally: Tally) -> csr_array:
+def _stored_alike(one: Tally, two: Tally) -> tuple[Tally, Tally]:
+    """Store both sparse where one is: how votes are stored is no part of what they say."""
+    if one.is_sparse == two.is_sparse:
+        return one, two
+    return _as_sparse(one), _as_sparse(two)
+
+
+def _as_sparse(tally: Tally) -> Tally:
     from scipy.sparse import csr_array
 
     codes = tally.codes()
-    return csr_array(codes + np.int8(1)) if isinstance(codes, np.ndarray) else codes
+    if not isinstance(codes, np.ndarray):
+        return tally
+    patterns, counts = _merged_sparse(csr_array(codes + np.int8(1)), tally.counts)
+    return replace(tally, patterns=patterns, counts=counts)
 
 
 def _merged_sparse(patterns: csr_array, counts: Counts) -> tuple[csr_array, Counts]:
