@@ -161,14 +161,14 @@ class Tally:
             )
         other = other._arranged(self.classifiers, self.classes)
         one, two = _stored_alike(self, other)
+        patterns: tuple[Any, Any] = (one.patterns, two.patterns)
         counts = np.concatenate([one.counts, two.counts])
         if one.is_sparse:
             from scipy.sparse import vstack
 
-            patterns = vstack([one.patterns, two.patterns], format="csr")
-            return Tally(self.classifiers, self.classes, *_merged_sparse(patterns, counts))
-        words = np.concatenate([one.patterns, two.patterns])
-        return Tally(self.classifiers, self.classes, *_merged(words, counts))
+            merged = _merged_sparse(vstack(patterns, format="csr"), counts)
+            return Tally(self.classifiers, self.classes, *merged)
+        return Tally(self.classifiers, self.classes, *_merged(np.concatenate(patterns), counts))
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Tally):
@@ -180,11 +180,10 @@ class Tally:
         ):
             return False
         one, two = _stored_alike(self, other)
-        if not np.array_equal(one.counts, two.counts):
-            return False
-        if one.is_sparse:
-            return bool((one.patterns != two.patterns).nnz == 0)
-        return bool(np.array_equal(one.patterns, two.patterns))
+        patterns: tuple[Any, Any] = (one.patterns, two.patterns)
+        differ = patterns[0] != patterns[1]
+        count = differ.nnz if one.is_sparse else np.count_nonzero(differ)
+        return bool(count == 0 and np.array_equal(one.counts, two.counts))
 
     __hash__ = None  # type: ignore[assignment]
 
