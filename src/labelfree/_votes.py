@@ -213,7 +213,7 @@ def _from_array(votes: Any, classifiers: Sequence[str] | None) -> _Raw:
                 f"classifiers= must name each of the {m} columns once, got {counted(len(names), 'name')}; "
                 "give one name a column."
             )
-    if 3 <= n < m and n <= 50:
+    if classifiers is None and 3 <= n < m and n <= 50:
         warnings.warn(
             f"The array has {n} rows and {m} columns, so it was read as {m} classifiers on {n} items; "
             "if rows are classifiers, pass votes.T.",
@@ -486,9 +486,16 @@ def _factorized(raw: _Raw, missing: tuple[Label, ...]) -> tuple[_Raw, list[Label
 def _code(label: Label, codes: dict[Label, int], absent: set[Label]) -> int:
     if isinstance(label, list | dict | set | tuple | np.ndarray):
         raise TypeError
-    if label is None or label != label or label in absent:  # noqa: PLR0124 (NaN is not equal to itself)
+    if _is_gap(label) or label in absent:
         return -1
     return codes.setdefault(label, len(codes))
+
+
+def _is_gap(label: Label) -> bool:
+    try:
+        return label is None or bool(label != label)  # noqa: PLR0124 (NaN is not equal to itself)
+    except TypeError:  # pandas' NA will not even say that
+        return True
 
 
 def _first_labels(raw: _Raw, missing: tuple[Label, ...]) -> list[Label]:
