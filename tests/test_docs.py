@@ -1,0 +1,157 @@
+"""The documentation runs: every block of Python and shell, and every option that it names."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import typer
+
+from labelfree import _cli, _terminal
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+FENCE = re.compile(r"^```([^\n`]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+# Blocks that a test cannot run, by the page and their first line, with the reason.
+NOT_RUN = {
+    ("README.md", "$ make demo"): "sets up an environment; the CI run calls it",
+    ("README.md", "$ pip install ."): "installs; setting up for development does the same",
+    ("docs/sklearn.md", '$ pip install "labelfree[sklearn]"'): "installs from the package index",
+}
+
+
+def blocks(page, *languages):
+    return [body for language, body in FENCE.findall(page.read_text()) if language in languages]
+
+
+def name(page):
+    return str(page.relative_to(ROOT))
+
+
+def test_every_block_is_of_a_kind_that_is_tested_or_only_shown():
+    kinds = {language for page in PAGES for language, _ in FENCE.findall(page.read_text())}
+    # Anything else, such as "bash" or "pycon", would slip through untested.
+    assert {kind for kind in kinds if not kind.startswith("{")} <= {
+        "python",
+        "sh",
+        "console",
+        "text",
+    }
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_a_page_runs_from_its_first_block_to_its_last(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    here = {"__name__": page.stem}
+    for language, body in FENCE.findall(page.read_text()):
+        if language == "python":
+            exec(compile(body, name(page), "exec"), here)  # noqa: S102 (the page is our own)
+        elif language == "sh":
+            run_in_shell(body, tmp_path)
+
+
+def run_in_shell(script, folder):
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    done = subprocess.run(
+        ["bash", "-e", "-o", "pipefail", "-c", script],
+        check=False,
+        cwd=folder,
+        env={**os.environ, "PATH": path},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_every_block_that_is_not_run_has_its_reason():
+    shown = {
+        (name(page), re.split(r"\s{2,}", body.splitlines()[0])[0])
+        for page in PAGES
+        for body in blocks(page, "console")
+    }
+    assert shown == set(NOT_RUN)
+
+
+def test_the_readme_shows_what_its_python_prints(tmp_path, monkeypatch, capsys):
+    readme = ROOT / "README.md"
+    monkeypatch.chdir(tmp_path)
+    exec(compile(blocks(readme, "python")[0], "README.md", "exec"), {})  # noqa: S102 (our own)
+    assert blocks(readme, "text")[0] in capsys.readouterr().out
+
+
+# --- the command line says what its page says ---------------------------------------------------
+
+
+def commands():
+    return typer.main.get_command(_cli.app).commands
+
+
+def options(command):
+    return {
+        option
+        for parameter in command.params
+        for option in parameter.opts
+        if option.startswith("-")
+    }
+
+
+def sections():
+    page = (ROOT / "docs" / "command_line.md").read_text()
+    _, *parts = re.split(r"^## ", page, flags=re.MULTILINE)
+    return {part.splitlines()[0].strip("`"): part for part in parts}
+
+
+def rows(section):
+    """Options in the first column of a table."""
+    cells = re.findall(r"^\| (`-[^|]*) \|", section, re.MULTILINE)
+    return {option for cell in cells for option in re.findall(r"(?<![\w-])--?[a-z]+", cell)}
+
+
+def documented(command):
+    said = sections()
+    found = rows(said[f"labelfree {command}"])
+    if command in ("estimate", "label"):
+        found |= rows(said["Options for reading votes"]) | rows(said["Options for grading"])
+    return found
+
+
+def test_every_command_has_its_section():
+    assert {title for title in sections() if title.startswith("labelfree ")} == {
+        f"labelfree {command}" for command in commands()
+    }
+
+
+@pytest.mark.parametrize("command", ["estimate", "label", "simulate", "demo"])
+def test_the_page_and_the_program_have_the_same_options(command):
+    assert documented(command) == options(commands()[command])
+
+
+@pytest.mark.parametrize("command", ["estimate", "label", "simulate", "demo"])
+def test_the_example_in_the_help_of_a_command_runs(command, tmp_path):
+    title, example = commands()[command].epilog.split("\n\n")
+    assert title == "Example:"
+    run_in_shell(example, tmp_path)
+
+
+@pytest.mark.parametrize("command", ["estimate", "label", "simulate"])
+def test_the_page_names_every_default(command):
+    section = sections()[f"labelfree {command}"] + sections()["Options for grading"]
+    for parameter in commands()[command].params:
+        if parameter.default not in (None, False):
+            line = next(line for line in section.splitlines() if f"`--{parameter.name} " in line)
+            assert re.search(
+                rf"\b{parameter.default:g}\b"
+                if isinstance(parameter.default, float)
+                else rf"\b{parameter.default}\b",
+                line,
+            ), line
+
+
+def test_messages_spell_only_options_that_there_are():
+    there = {option.lstrip("-") for command in commands().values() for option in options(command)}
+    assert set(_terminal.OPTIONS) <= there
