@@ -1,9 +1,9 @@
 """Covariance -> the rank-one vector v, with its sign.
 
 Off its diagonal the covariance of independent classifiers is v vᵀ (JNK Lemma 1). The diagonal says
-nothing of v and must be filled in first; three ways are here, measured side by side in
-`benchmarks/statistics.py`. The leading eigenvector of the covariance as it stands is inconsistent
-and is not offered.
+nothing of v, nor does a pair that never met; these entries must be filled in first. Three ways are
+here, measured side by side in `benchmarks/statistics.py`. The leading eigenvector of the covariance
+as it stands is inconsistent and is not offered.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from labelfree._moments import Moments
 
 Array = NDArray[np.float64]
 
-MOST_ROUNDS = 2000  # of the iterated diagonal
+MOST_ROUNDS = 2000  # of the iteration
 ROUND_TOLERANCE = 1e-14
 
 
@@ -50,7 +50,7 @@ def rank_one(moments: Moments, way: str = "triplets") -> RankOne:
     ----------
     moments : Moments
     way : {"triplets", "log-linear", "iterated"}
-        How the diagonal is filled in.
+        How what was not observed is filled in: the diagonal, and pairs that never met.
 
     Returns
     -------
@@ -67,8 +67,8 @@ def rank_one(moments: Moments, way: str = "triplets") -> RankOne:
     matrix = np.where(np.outer(live, live), moments.covariance, 0.0)
     met = np.where(np.outer(live, live), moments.pair_counts, 0.0)
     np.fill_diagonal(met, 0.0)
-    diagonal, converged = WAYS[way](matrix, met)
-    vector = _scaled(_leading(matrix, diagonal), matrix, met > 0)
+    filled, converged = WAYS[way](matrix, met)
+    vector = _scaled(_leading(filled), matrix, met > 0)
     vector = _signed(np.where(live, vector, 0.0))
     cap = np.sqrt(np.maximum(1.0 - moments.mean**2, 0.0))
     vector = np.clip(vector, -cap, cap)
@@ -78,15 +78,19 @@ def rank_one(moments: Moments, way: str = "triplets") -> RankOne:
     return RankOne(vector, residual, int((vector > 0).sum()), converged)
 
 
-def _triplet_diagonal(matrix: Array, met: Array) -> tuple[Array, bool]:
-    """Least squares for d_k over all triples: d_k Q_ij = Q_ki Q_kj for every pair i, j other than k."""
+def _filled_by_triplets(matrix: Array, met: Array) -> tuple[Array, bool]:
+    """Least squares for every entry over all triples: d_k Q_ij = Q_ki Q_kj for each pair i, j that met.
+
+    The same holds for a pair that never met: x_kl Q_ij = Q_ki Q_jl. No covariance of ±1 passes 1.
+    """
     seen = (met > 0).astype(np.float64)
-    above = np.einsum("ki,ki->k", matrix @ matrix, matrix)
-    below = np.einsum("ki,ki->k", seen @ matrix**2, seen)
-    return np.divide(above, below, out=np.zeros_like(above), where=below > 0), True
+    above = matrix @ matrix @ matrix
+    below = seen @ matrix**2 @ seen
+    fill = np.divide(above, below, out=np.zeros_like(above), where=below > 0)
+    return np.where(met > 0, matrix, fill.clip(-1.0, 1.0)), True
 
 
-def _log_linear_diagonal(matrix: Array, met: Array) -> tuple[Array, bool]:
+def _filled_by_logs(matrix: Array, met: Array) -> tuple[Array, bool]:
     """Weighted least squares on log|r_ij| = log|v_i| + log|v_j| (PNAS); the weight of a pair is n_ij r_ij²."""
     size = np.abs(matrix)
     usable = (met > 0) & (size > 0)
@@ -94,34 +98,35 @@ def _log_linear_diagonal(matrix: Array, met: Array) -> tuple[Array, bool]:
     log = np.log(np.where(usable, size, 1.0))
     normal = weight + np.diag(weight.sum(axis=1))
     solution = np.linalg.lstsq(normal, (weight * log).sum(axis=1), rcond=None)[0]
-    return np.where(usable.any(axis=1), np.exp(2 * solution), 0.0), True
+    vector = np.where(usable.any(axis=1), np.exp(np.minimum(solution, 0.0)), 0.0)
+    signs = np.sign(_filled_by_triplets(matrix, met)[0])
+    np.fill_diagonal(signs, 1.0)
+    return np.where(met > 0, matrix, signs * np.outer(vector, vector)), True
 
 
-def _iterated_diagonal(matrix: Array, met: Array) -> tuple[Array, bool]:
-    """Fit v vᵀ to the off-diagonal by repeating: put v² on the diagonal, take the leading eigenvector."""
-    diagonal, _ = _triplet_diagonal(matrix, met)
+def _filled_by_iteration(matrix: Array, met: Array) -> tuple[Array, bool]:
+    """Fit v vᵀ to what was observed by repeating: fill the rest from v vᵀ, take the leading eigenvector."""
+    filled, _ = _filled_by_triplets(matrix, met)
     for _ in range(MOST_ROUNDS):
-        new = _leading(matrix, diagonal) ** 2
-        done = bool(
-            np.max(np.abs(new - diagonal), initial=0.0)
-            <= ROUND_TOLERANCE * max(new.max(initial=0.0), 1e-300)
-        )
-        diagonal = new
-        if done:
-            return diagonal, True
-    return diagonal, False
+        vector = _leading(filled)
+        new = np.where(met > 0, matrix, np.outer(vector, vector))
+        change, size = np.max(np.abs(new - filled)), np.max(np.abs(new))
+        filled = new
+        if change <= ROUND_TOLERANCE * size:
+            return filled, True
+    return filled, False
 
 
 WAYS: dict[str, Callable[[Array, Array], tuple[Array, bool]]] = {
-    "triplets": _triplet_diagonal,
-    "log-linear": _log_linear_diagonal,
-    "iterated": _iterated_diagonal,
+    "triplets": _filled_by_triplets,
+    "log-linear": _filled_by_logs,
+    "iterated": _filled_by_iteration,
 }
 
 
-def _leading(matrix: Array, diagonal: Array) -> Array:
+def _leading(matrix: Array) -> Array:
     """Leading eigenvector, scaled by the root of its eigenvalue."""
-    values, vectors = np.linalg.eigh(matrix + np.diag(diagonal))
+    values, vectors = np.linalg.eigh(matrix)
     return vectors[:, -1] * np.sqrt(max(values[-1], 0.0))
 
 
