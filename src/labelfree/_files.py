@@ -70,8 +70,13 @@ def _read(path: Path, kind: str) -> pl.DataFrame:
             return pl.read_parquet(path)
         return pl.read_ndjson(path, infer_schema_length=None)
     except (pl.exceptions.PolarsError, OSError, UnicodeDecodeError) as error:
-        reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-        raise FileError(f"{path} cannot be read as {kind[1:]}: {reason}.") from None
+        raise FileError(f"{path} cannot be read as {kind[1:]}: {_reason(error)}.") from None
+
+
+def _reason(error: Exception) -> str:
+    """Take the first line of what the engine says."""
+    said = str(error).strip()
+    return said.splitlines()[0] if said else type(error).__name__
 
 
 def _read_separated(path: Path, separator: str) -> pl.DataFrame:
@@ -125,7 +130,14 @@ def write_frame(frame: pl.DataFrame, path: str | os.PathLike[str]) -> None:
         else:
             frame.write_ndjson(target)
 
-    write_whole(path, write)
+    import polars as pl
+
+    try:
+        write_whole(path, write)
+    except pl.exceptions.PolarsError as error:
+        raise FileError(
+            f"{path} cannot be written as {kind[1:]}: {_reason(error)}; choose a name that ends in .parquet."
+        ) from None
 
 
 def write_whole(path: str | os.PathLike[str], write: Callable[[Path], None]) -> None:

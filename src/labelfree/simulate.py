@@ -59,6 +59,7 @@ def rates(
     -------
     sensitivity, specificity : (m,) arrays
     """
+    _check_seed(seed)
     random = np.random.default_rng(seed)
     return random.uniform(low, high, classifiers), random.uniform(low, high, classifiers)
 
@@ -106,6 +107,7 @@ def votes(
     >>> bool((drawn.votes[:, 0] == drawn.votes[:, 1]).all())
     True
     """
+    _check_seed(seed)
     if sensitivity is None and specificity is None and classifiers is not None:
         _check_count("classifiers", classifiers)
         psi, eta = rates(classifiers, seed=seed)
@@ -205,6 +207,11 @@ def _rate(name: str, value: ArrayLike) -> Array:
 def _check_count(name: str, value: int) -> None:
     if int(value) != value or value < 1:
         raise OptionsError(f"{name}= must be a whole number of at least 1, got {value}.")
+
+
+def _check_seed(seed: int | None) -> None:
+    if seed is not None and (int(seed) != seed or seed < 0):
+        raise OptionsError(f"seed= must be a whole number of at least 0, or None, got {seed}.")
 
 
 def _groups(copies: Sequence[Sequence[int]], classifiers: int) -> list[list[int]]:
