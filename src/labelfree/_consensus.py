@@ -8,7 +8,7 @@ SML (weights v), i-SML (log-likelihoods, no prior; JNK eq. for the ML label) and
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
@@ -23,7 +23,32 @@ from labelfree._votes import Label, Votes
 Array = NDArray[np.float64]
 
 TIE = 1e-9  # scores closer than this are a tie, whatever order they were added in; the last class wins it
+MOST_EXPONENT = 700.0  # beyond, the exponential function overflows
 TABLE_BITS = 20  # patterns of no more bits are looked up in a table of all answers
+
+
+@dataclass(frozen=True)
+class Together:
+    """Classifiers that are weighed together, as their errors are not independent.
+
+    Attributes
+    ----------
+    members : tuple of int
+        Their places; −1 for one whose votes are not at hand.
+    table : (3^g, 2) array
+        Score of each class for each joint vote: Σ (code + 1) · 3^position, code −1 for missing.
+    """
+
+    members: tuple[int, ...]
+    table: Array
+
+    def scores(self, codes: NDArray[np.int8]) -> Array:
+        """Look the joint votes of every pattern up, (P, 2)."""
+        place = np.zeros(len(codes), dtype=np.intp)
+        for position, member in enumerate(self.members):
+            if member >= 0:
+                place += (codes[:, member].astype(np.intp) + 1) * 3**position
+        return np.asarray(self.table[place])
 
 
 @dataclass(frozen=True)
@@ -35,14 +60,43 @@ class Rule:
     intercept : (K,) array
     weights : (m, K, K) array
         [classifier, voted class, true class]; a missing vote adds nothing.
+    limits : tuple of float, optional
+        Two classes: bounds of the second score less the first.
+    together : tuple of Together
+        Groups of classifiers whose joint votes add to the scores; their weights are zero.
     """
 
     intercept: Array
     weights: Array
+    limits: tuple[float, float] | None = None
+    together: tuple[Together, ...] = ()
 
     def scores(self, block: Block) -> Array:
         """Score every class for every pattern of a block."""
-        return block.score(self.weights) + self.intercept
+        total = block.score(self.weights) + self.intercept
+        for group in self.together:
+            codes = block.codes
+            dense = codes if isinstance(codes, np.ndarray) else codes.toarray().astype(np.int8) - 1
+            total += group.scores(dense)
+        if self.limits is not None:
+            total[:, 1] = total[:, 0] + np.clip(total[:, 1] - total[:, 0], *self.limits)
+        return total
+
+    def of(self, order: Sequence[int]) -> Rule:
+        """Return the rule for votes whose columns are these of the rule's classifiers, in this order."""
+        place = {classifier: column for column, classifier in enumerate(order)}
+        together = tuple(
+            Together(tuple(place.get(member, -1) for member in group.members), group.table)
+            for group in self.together
+        )
+        return replace(self, weights=self.weights[list(order)], together=together)
+
+
+def tempered_rule(model: Model, slope: float, shift: float, most: float) -> Rule:
+    """Posterior with its log-odds ℓ, held within ±most, flattened to shift + slope · ℓ."""
+    prior = model.log_prior()
+    limits = (shift - slope * most, shift + slope * most)
+    return Rule(slope * prior + np.array([0.0, shift]), slope * model.tables(), limits)
 
 
 def posterior_rule(model: Model) -> Rule:
@@ -57,7 +111,8 @@ def likelihood_rule(model: Model) -> Rule:
 
 def spectral_rule(vector: Array) -> Rule:
     """SML: the sign of Σ v_i f_i."""
-    return _signed_rule(vector)
+    signs = np.array([[1.0, -1.0], [-1.0, 1.0]]) / 2
+    return Rule(np.zeros(2), vector[:, None, None] * signs)
 
 
 def majority_rule(classifiers: int, classes: int = 2) -> Rule:
@@ -65,11 +120,6 @@ def majority_rule(classifiers: int, classes: int = 2) -> Rule:
     return Rule(
         np.zeros(classes), np.broadcast_to(np.eye(classes), (classifiers, classes, classes)).copy()
     )
-
-
-def _signed_rule(vector: Array) -> Rule:
-    signs = np.array([[1.0, -1.0], [-1.0, 1.0]]) / 2
-    return Rule(np.zeros(2), vector[:, None, None] * signs)
 
 
 def probabilities(scores: Array) -> Array:
@@ -192,15 +242,39 @@ def sql(rule: Rule, classifiers: Sequence[str], classes: Sequence[Label]) -> str
     engine overflows.
     """
     odds = rule.weights[:, :, 1] - rule.weights[:, :, 0]
+    joined = {member for group in rule.together for member in group.members}
     terms = [repr(float(rule.intercept[1] - rule.intercept[0]))]
-    for name, weights in zip(classifiers, odds, strict=True):
-        cases = " ".join(
-            f"WHEN {_literal(label)} THEN {float(weight)!r}"
-            for label, weight in zip(classes, weights, strict=True)
-        )
-        terms.append(f"CASE {_quoted(name)} {cases} ELSE 0.0 END")
+    for place, (name, weights) in enumerate(zip(classifiers, odds, strict=True)):
+        if place not in joined:
+            cases = " ".join(
+                f"WHEN {_literal(label)} THEN {float(weight)!r}"
+                for label, weight in zip(classes, weights, strict=True)
+            )
+            terms.append(f"CASE {_quoted(name)} {cases} ELSE 0.0 END")
+    terms += [_sql_together(group, classifiers, classes) for group in rule.together]
+    low, high = rule.limits or (-MOST_EXPONENT, MOST_EXPONENT)
     log_odds = "\n  + ".join(terms)
-    return f"1.0 / (1.0 + EXP(-GREATEST(-700.0, LEAST(700.0,\n    {log_odds}\n))))"
+    return (
+        f"1.0 / (1.0 + EXP(-GREATEST({float(low)!r}, LEAST({float(high)!r},\n    {log_odds}\n))))"
+    )
+
+
+def _sql_together(group: Together, classifiers: Sequence[str], classes: Sequence[Label]) -> str:
+    """One case for each joint vote of a group; a vote that is neither label counts as missing."""
+    cases = []
+    for place, (negative, positive) in enumerate(group.table.tolist()):
+        digits = [place // 3**position % 3 - 1 for position in range(len(group.members))]
+        votes = [
+            f"{_quoted(classifiers[member])} = {_literal(classes[code])}"
+            for member, code in zip(group.members, digits, strict=True)
+            if code >= 0
+        ]
+        cases.append(
+            (len(votes), f"WHEN {' AND '.join(votes) or 'TRUE'} THEN {positive - negative!r}")
+        )
+    # The first case that holds is taken, so those that name more votes come first.
+    cases.sort(key=lambda case: -case[0])
+    return "CASE " + "\n      ".join(text for _, text in cases) + " END"
 
 
 def _quoted(name: str) -> str:

@@ -14,7 +14,7 @@ Items whose class is certain add no such variance and are passed over.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -25,14 +25,12 @@ from labelfree._products import Block, Blocks
 Array = NDArray[np.float64]
 
 FLOOR = 1e-300  # keeps the logarithm of a probability of zero finite
-CERTAIN = 1e-5  # an item whose other classes share less than this adds next to nothing to the information
-EM_TOLERANCE = (
-    1e-10  # largest change of a probability in a round of EM that counts as standing still
-)
+CERTAIN = 1e-5  # other classes' share of an item below which it adds next to no information
+EM_TOLERANCE = 1e-10  # largest change of a probability in a round that counts as standing still
 NEWTON_GAIN = 1e-22  # expected gain an item below which Newton's last step ends the search
 MOST_EM_ROUNDS = 2000
 MOST_NEWTON_PARAMETERS = 3000  # beyond, the information matrix is too large to factor at every step
-NEAR = 1e-6  # expected gain an item below which the information at hand serves for the next step too
+NEAR = 1e-6  # expected gain an item below which the information at hand serves once more
 MOST_NEWTON_STEPS = 30
 LONGEST_STEP = 2.0  # of a logit in one Newton step
 
@@ -82,11 +80,14 @@ class Prior:
     confusion : (m, K, K) array
     fixed_classes : bool
         The class probabilities are known.
+    fixed_rates : (m, K) array of bool, optional
+        Rows [classifier, true class] of the confusion matrices that are known.
     """
 
     classes: Array
     confusion: Array
     fixed_classes: bool = False
+    fixed_rates: NDArray[np.bool_] | None = None
 
     @classmethod
     def flat(
@@ -177,7 +178,7 @@ def expect(blocks: Blocks, model: Model) -> _Expected:
 
 def class_shares(block: Block, tables: Array, log_prior: Array) -> tuple[Array, Array]:
     """Return each pattern's log-probability and the posterior probabilities of its classes."""
-    joint = np.ascontiguousarray(block.score(tables).T)  # (K, patterns): sums over classes run along rows
+    joint = np.ascontiguousarray(block.score(tables).T)  # (K, patterns): sums run along rows
     joint += log_prior[:, None]
     top = joint.max(axis=0)
     shares = np.exp(joint - top)
@@ -192,8 +193,10 @@ def _maximised(expected: _Expected, model: Model, prior: Prior) -> Model:
     p = model.class_probabilities if prior.fixed_classes else classes / classes.sum()
     votes = np.maximum(expected.votes, 0.0) + prior.confusion
     total = votes.sum(axis=2, keepdims=True)
-    confusion = np.divide(votes, total, out=model.confusion.copy(), where=total > 0)
-    return Model(p, confusion)
+    estimated = total > 0
+    if prior.fixed_rates is not None:
+        estimated &= ~prior.fixed_rates[:, :, None]
+    return Model(p, np.divide(votes, total, out=model.confusion.copy(), where=estimated))
 
 
 def _largest_change(old: Model, new: Model) -> float:
@@ -212,7 +215,7 @@ def _newton(
     if model.confusion[:, :, 1:].size > MOST_NEWTON_PARAMETERS:
         return model, expected, False
     items = blocks.tally.items
-    free = _free(model, prior)
+    free = free_logits(model, prior)
     gain, matrix = np.inf, np.empty(0)
     for _ in range(MOST_NEWTON_STEPS):
         if gain > NEAR * items:
@@ -223,7 +226,9 @@ def _newton(
             return model, expected, False
         gain = float(gradient @ move)
         step = np.zeros(len(free))
-        step[free] = move * min(1.0, LONGEST_STEP / max(float(np.max(np.abs(move), initial=0.0)), FLOOR))
+        step[free] = move * min(
+            1.0, LONGEST_STEP / max(float(np.max(np.abs(move), initial=0.0)), FLOOR)
+        )
         if gain <= NEWTON_GAIN * items:
             return _moved(model, step), expected, True
         uphill = _uphill(blocks, model, prior, expected, step)
@@ -264,6 +269,8 @@ def _solved(matrix: Array, gradient: Array) -> Array | None:
 def _log_prior_density(model: Model, prior: Prior) -> float:
     """Log-density of the prior, up to a constant: pseudo-counts times log-probabilities."""
     cells = prior.confusion * np.log(np.maximum(model.confusion, FLOOR))
+    if prior.fixed_rates is not None:
+        cells = cells[~prior.fixed_rates]
     return float(cells.sum() + (0.0 if prior.fixed_classes else prior.classes @ model.log_prior()))
 
 
@@ -293,10 +300,13 @@ def _softmax(logs: Array) -> Array:
     return np.asarray(powers / powers.sum(axis=-1, keepdims=True))
 
 
-def _free(model: Model, prior: Prior) -> NDArray[np.bool_]:
+def free_logits(model: Model, prior: Prior) -> NDArray[np.bool_]:
+    """Tell which logits are estimated, and which are known and stay fixed."""
     classes = len(model.class_probabilities)
     free = np.ones(classes - 1 + model.confusion[:, :, 1:].size, dtype=bool)
     free[: classes - 1] = not prior.fixed_classes
+    if prior.fixed_rates is not None:
+        free[classes - 1 :] = np.repeat(~prior.fixed_rates.reshape(-1), classes - 1)
     return free
 
 
@@ -375,8 +385,3 @@ def _hidden_variance(model: Model) -> Callable[[Block], tuple[Array]]:
 def _dense(columns: Any, rows: NDArray[np.intp]) -> Array:
     part = columns[rows]
     return part if isinstance(part, np.ndarray) else np.asarray(part.toarray())
-
-
-def with_prevalence(model: Model, prevalence: float) -> Model:
-    """Return the same rates under a known prevalence."""
-    return replace(model, class_probabilities=np.array([1.0 - prevalence, prevalence]))

@@ -267,7 +267,11 @@ def words_of_codes(codes: NDArray[np.integer], shape: Shape) -> Words:
 
 def codes_of_words(words: Words, shape: Shape) -> NDArray[np.int8]:
     """(P, planes × words) -> codes −1 … K−1, (P, m)."""
-    octets = np.ascontiguousarray(words, dtype="<u8").view(np.uint8).reshape(len(words), shape.planes, -1)
+    octets = (
+        np.ascontiguousarray(words, dtype="<u8")
+        .view(np.uint8)
+        .reshape(len(words), shape.planes, -1)
+    )
     number = np.zeros((len(words), shape.classifiers), dtype=np.uint8)
     for plane in range(shape.planes - 1, -1, -1):
         bits = np.unpackbits(octets[:, plane], axis=-1, count=shape.classifiers, bitorder="little")

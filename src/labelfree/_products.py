@@ -46,6 +46,7 @@ class Block:
     """
 
     def __init__(self, codes: NDArray[np.int8] | csr_array, counts: Array, classes: int) -> None:
+        self.codes = codes
         self.counts = counts
         self.classes = classes
         self.classifiers: int = codes.shape[1]
@@ -99,7 +100,11 @@ class Block:
         m = self.classifiers
         if self.voted is not None:
             columns = self._columns()
-            weighted = columns.T * self.counts if isinstance(columns, np.ndarray) else columns.T.multiply(self.counts)
+            weighted = (
+                columns.T * self.counts
+                if isinstance(columns, np.ndarray)
+                else columns.T.multiply(self.counts)
+            )
             product = weighted @ columns
             return product if isinstance(product, np.ndarray) else np.asarray(product.toarray())
         # Everyone voted: the first block of rows and columns is known without a product. The rest is
@@ -155,7 +160,9 @@ class Blocks:
         One after the other: the linear algebra below is threaded already, and threads of our own
         around it made every product slower (measured; a block fits the cache, so does its product).
         """
-        blocks = self._kept if self._kept is not None else (self._block(*place) for place in self.places)
+        blocks = (
+            self._kept if self._kept is not None else (self._block(*place) for place in self.places)
+        )
         return [work(block) for block in blocks]
 
     def total(self, work: Callable[[Block], tuple[Any, ...]]) -> tuple[Any, ...]:

@@ -1,0 +1,147 @@
+"""Information -> intervals, on the logit scale, where they keep inside (0, 1) and cover best."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from labelfree._latent_class import Model, Prior, free_logits, information
+from labelfree._products import Blocks
+from labelfree._tally import Tally
+
+Array = NDArray[np.float64]
+
+SMALLEST_PIVOT = 1e-10  # of the scaled information: below, some direction is not informed at all
+PARTS = 60  # groups of items of the jackknife
+QUANTITIES = ("sensitivity", "specificity", "balanced_accuracy", "prevalence")
+
+
+@dataclass(frozen=True)
+class Spread:
+    """How far estimates may be off by sampling alone.
+
+    Attributes
+    ----------
+    centre : dict of arrays
+        For each of sensitivity, specificity, balanced_accuracy (m,) and prevalence (): the middle
+        of the interval, on the logit scale, or plain.
+    error : dict of arrays
+        Its standard error, on the same scale.
+    plain : bool
+        Whether the scale is that of the numbers themselves.
+    """
+
+    centre: dict[str, Array]
+    error: dict[str, Array]
+    plain: bool = False
+
+    def ends(self, quantity: str, level: float) -> Array:
+        """Lower and upper end, in a last axis of length 2."""
+        from scipy.special import expit, ndtri
+
+        reach = ndtri(0.5 + level / 2) * self.error[quantity]
+        both = np.stack([self.centre[quantity] - reach, self.centre[quantity] + reach], axis=-1)
+        return np.asarray(np.clip(both, 0.0, 1.0) if self.plain else expit(both))
+
+
+def covariance_of_logits(blocks: Blocks, model: Model, prior: Prior) -> Array | None:
+    """Covariance of the logits at the posterior mode, zero where they are known.
+
+    Returns
+    -------
+    (1 + 2m, 1 + 2m) array, or None
+        None where the information is singular: some direction is not informed at all.
+    """
+    free = free_logits(model, prior)
+    if not np.isfinite(blocks.tally.sample_size):
+        return np.zeros((len(free), len(free)))
+    return _inverse(information(blocks, model, prior), free)
+
+
+def _inverse(matrix: Array, free: NDArray[np.bool_]) -> Array | None:
+    part = matrix[np.ix_(free, free)]
+    scale = np.sqrt(np.maximum(np.diagonal(part), 0.0))
+    if not (scale > 0).all():
+        return None
+    values, vectors = np.linalg.eigh(part / np.outer(scale, scale))
+    if len(values) and values[0] <= SMALLEST_PIVOT:
+        return None
+    covariance = np.zeros_like(matrix)
+    covariance[np.ix_(free, free)] = (vectors / values) @ vectors.T / np.outer(scale, scale)
+    return covariance
+
+
+def spread_of(model: Model, covariance: Array) -> Spread:
+    """Standard errors of rates and prevalence from the covariance of the logits.
+
+    The logits are those of the latent-class room: the classes', then each classifier's
+    Pr(positive vote given negative) and Pr(positive vote given positive).
+    """
+    variance = np.diagonal(covariance)
+    sensitivity, specificity = model.confusion[:, 1, 1], model.confusion[:, 0, 0]
+    false, true = slice(1, None, 2), slice(2, None, 2)
+    # Delta method: π = ½(ψ + η), and the logit of η falls as that of 1 − η rises.
+    up, down = 0.5 * sensitivity * (1 - sensitivity), -0.5 * specificity * (1 - specificity)
+    across = np.diagonal(covariance[false, true])
+    of_balanced = up**2 * variance[true] + down**2 * variance[false] + 2 * up * down * across
+    balanced = 0.5 * (sensitivity + specificity)
+    rates = {
+        "sensitivity": sensitivity,
+        "specificity": specificity,
+        "balanced_accuracy": balanced,
+        "prevalence": model.class_probabilities[1:].reshape(()),
+    }
+    error = {
+        "sensitivity": np.sqrt(variance[true]),
+        "specificity": np.sqrt(variance[false]),
+        "balanced_accuracy": np.sqrt(np.maximum(of_balanced, 0.0)) / (balanced * (1 - balanced)),
+        "prevalence": np.sqrt(variance[:1]).reshape(()),
+    }
+    return Spread({name: logit(rate) for name, rate in rates.items()}, error)
+
+
+def jackknife(tally: Tally, model_of: Callable[[Tally], Model]) -> Spread:
+    """Standard errors of any estimator: the spread of its answers with one part of the items left out.
+
+    Items fall into 60 parts by a fixed draw from each pattern's count, so the answer is the same on
+    every run. Serves the moment methods, whose errors the information understates.
+    """
+    parts = _parts(tally)
+    left_out = [
+        replace(tally, patterns=tally.patterns[kept], counts=counts[kept]) for counts, kept in parts
+    ]
+    whole = _logits(model_of(tally))
+    without = [_logits(model_of(each)) for each in left_out]
+    error = {
+        name: np.sqrt(
+            (PARTS - 1) / PARTS * sum((each[name] - whole[name]) ** 2 for each in without)
+        )
+        for name in whole
+    }
+    return Spread(whole, error)
+
+
+def _parts(tally: Tally) -> list[tuple[Array, NDArray[np.bool_]]]:
+    random = np.random.default_rng(0)
+    drawn = random.multinomial(np.rint(tally.counts).astype(np.int64), np.full(PARTS, 1 / PARTS))
+    counts = tally.counts[:, None] - drawn
+    return [(counts[:, part], counts[:, part] > 0) for part in range(PARTS)]
+
+
+def _logits(model: Model) -> dict[str, Array]:
+    sensitivity, specificity = model.confusion[:, 1, 1], model.confusion[:, 0, 0]
+    return {
+        "sensitivity": logit(sensitivity),
+        "specificity": logit(specificity),
+        "balanced_accuracy": logit(0.5 * (sensitivity + specificity)),
+        "prevalence": logit(model.class_probabilities[1:].reshape(())),
+    }
+
+
+def logit(rate: Array) -> Array:
+    """Log-odds, finite at 0 and 1."""
+    rate = np.clip(rate, 1e-12, 1 - 1e-12)
+    return np.asarray(np.log(rate / (1 - rate)))
