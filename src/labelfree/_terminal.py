@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
+NARROWEST = 80  # columns; in a narrower terminal lines break, where Rich would drop figures
 LEVEL_COLOURS = {"sound": "green", "caution": "yellow", "unidentified": "red"}
 
 # Arguments that errors and verdicts may name, and that are options of the command line.
@@ -133,7 +134,9 @@ def show_against_truth(
 def _console() -> Console:
     from rich.console import Console
 
-    return Console(markup=False, highlight=False, emoji=False)
+    out = Console(markup=False, highlight=False, emoji=False)
+    out.width = max(out.width, NARROWEST)
+    return out
 
 
 def _indented(words: str, width: int) -> str:
