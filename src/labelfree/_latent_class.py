@@ -152,12 +152,14 @@ def fit(blocks: Blocks, start: Model, prior: Prior, most_rounds: int = MOST_EM_R
     while rounds < most_rounds:
         for _ in range(patience):
             new = _maximised(expected, model, prior)
-            change = _largest_change(model, new)
+            still = _largest_change(model, new) <= EM_TOLERANCE
             model, expected, rounds = new, expect(blocks, new), rounds + 1
-            if change <= EM_TOLERANCE:
-                return Fit(model, expected.log_likelihood, converged=True, rounds=rounds)
+            if still:
+                break
+        # EM may stand still far from the mode, as its steps can be a hundredth of what is left to
+        # go; Newton goes the rest of the way, where it can.
         model, expected, done = _newton(blocks, model, prior, expected)
-        if done:
+        if done or still:
             return Fit(model, expected.log_likelihood, converged=True, rounds=rounds)
         patience = min(patience * 2, 64)
     return Fit(model, expected.log_likelihood, converged=False, rounds=rounds)
@@ -261,7 +263,7 @@ def _solved(matrix: Array, gradient: Array) -> Array | None:
         factor = np.linalg.cholesky(matrix / np.outer(scale, scale))
     except np.linalg.LinAlgError:
         return None
-    if np.diagonal(factor).min() < 1e-7:
+    if np.diagonal(factor).min(initial=1.0) < 1e-7:
         return None
     return np.asarray(np.linalg.solve(factor.T, np.linalg.solve(factor, gradient / scale)) / scale)
 
