@@ -16,11 +16,18 @@ The rooms, in the order that data walks through them (each may call those above 
     _rates         imbalance -> sensitivity and specificity
     _imbalance     v and moments -> class imbalance: tensor, restricted likelihood
     _latent_class  the likelihood: EM and Newton; its information
+    _intervals     information -> intervals
+    _dependence    do the classifiers err independently? the alarm
+    _difficulty    items unlike in difficulty: the one-trait model, tempering
+    _gold          a few gold labels calibrate the rest
     _consensus     rates -> the linear rule: labels, probabilities, SQL
+    _choice        which model the answer comes from
     _verdict       may the numbers be relied on?
+    _saved         what was found <-> plain JSON values
     _result        Estimate: the answer, and what can be done with it
     _estimate      estimate(votes) -> Estimate: the rooms above called in order
     simulate       votes drawn from known rates
+    _plan          how many items, or gold labels, for a wanted interval
     sklearn        SpectralEnsemble: the scikit-learn face (extra: sklearn)
     _terminal      what a person reads in a terminal
     _cli           arguments in, words out
@@ -39,6 +46,7 @@ from labelfree._errors import (
     VotesError,
 )
 from labelfree._estimate import estimate
+from labelfree._plan import Plan, plan
 from labelfree._result import Estimate, load
 from labelfree._tally import Tally, tally
 from labelfree._verdict import Verdict
@@ -52,11 +60,13 @@ __all__ = [
     "LabelfreeWarning",
     "NotIdentifiedError",
     "OptionsError",
+    "Plan",
     "Tally",
     "Verdict",
     "VotesError",
     "estimate",
     "load",
+    "plan",
     "simulate",
     "tally",
 ]

@@ -7,7 +7,7 @@ SML (weights v), i-SML (log-likelihoods, no prior; JNK eq. for the ML label) and
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
@@ -203,6 +203,19 @@ def answer(rule: Rule, votes: Votes, *, label: bool = True, probability: bool = 
         return multiply(reader, start, stop) if found is None else found
 
     return Answers(labels, shown, sum(read_all(votes, work)))
+
+
+def each_item(votes: Votes, work: Callable[[Block], Array]) -> Array:
+    """Compute something from every item's votes: (n, …), a stretch of items at a time."""
+    classes = len(votes.classes)
+    if not isinstance(votes.columns, np.ndarray | tuple):
+        return work(Block(votes.columns, np.ones(votes.items), classes))
+
+    def stretch(reader: Reader, start: int, stop: int) -> Array:
+        codes = codes_of_words(words_of(reader.planes(start, stop)[0]), reader.shape)
+        return work(Block(codes, np.ones(len(codes)), classes))
+
+    return np.concatenate(list(read_all(votes, stretch)))
 
 
 @dataclass(frozen=True)

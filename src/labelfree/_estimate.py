@@ -2,33 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from labelfree._choice import Choice, dependent, independent
+from labelfree._consensus import winners
+from labelfree._dependence import Alarm, alarm
 from labelfree._errors import OptionsError, VotesError, listed
 from labelfree._imbalance import Imbalance, likelihood_imbalance, tensor_imbalance
-from labelfree._latent_class import Model, Prior, fit
+from labelfree._intervals import covariance_of_logits, jackknife, spread_of
+from labelfree._latent_class import Fit, Model, Prior, fit
 from labelfree._moments import Moments, moments
-from labelfree._products import Blocks
+from labelfree._products import Block, Blocks
 from labelfree._rank_one import WAYS, RankOne, rank_one
 from labelfree._rates import clipped, rates, smallest_rate
 from labelfree._result import Estimate
 from labelfree._tally import Tally, tally
 from labelfree._verdict import (
     Findings,
+    look_at_alarm,
     look_at_imbalance,
+    look_at_intervals,
+    look_at_model,
     look_at_search,
     look_at_sign,
+    look_at_unanimity,
     look_for_signal,
 )
 from labelfree._votes import Label
 
 Array = NDArray[np.float64]
+Known = Mapping[str, Mapping[str, Any]]
 
 METHODS = ("map", "likelihood", "tensor")
+DEPENDENCE = ("auto", "ignore")
+MOST_IN_GROUP = 5  # classifiers of a group that the user may name: its table has 2^5 cells a class
 
 
 def estimate(
@@ -43,6 +55,9 @@ def estimate(
     item: str | None = None,
     classifier: str | None = None,
     vote: str | None = None,
+    known: Known | None = None,
+    dependence: str | Sequence[Sequence[str]] = "auto",
+    level: float = 0.95,
     vector: str = "triplets",
     prior: float = 1.0,
 ) -> Estimate:
@@ -57,7 +72,7 @@ def estimate(
     method : {"map", "likelihood", "tensor"}, default "map"
         "tensor" takes the imbalance from the third moments (JNK Algorithm 1), "likelihood" from
         the restricted likelihood (JNK Algorithm 2), and "map" goes on from there to the posterior
-        mode of all rates together.
+        mode of all rates together, and to models of shared errors where the votes ask for one.
     prevalence : float, optional
         Pr(positive), where it is known.
     positive : label, optional
@@ -72,6 +87,14 @@ def estimate(
     item, classifier, vote : str, optional
         Columns of the long form. `item` alone names the items of a wide table (by default a column
         called "item", where there is one).
+    known : mapping, optional
+        What is known of some classifiers' rates: ``{"a": {"sensitivity": 0.9}}`` holds a rate
+        fixed, ``{"a": {"specificity": (18, 2)}}`` gives it a Beta(18, 2) prior.
+    dependence : {"auto", "ignore"} or sequence of groups of classifier names, default "auto"
+        "auto" tests whether the classifiers share errors and models it where they do; "ignore"
+        does neither; groups, as ``[("a", "b")]``, are taken as classifiers that copy one another.
+    level : float, default 0.95
+        Of the intervals.
     vector : {"triplets", "log-linear", "iterated"}, default "triplets"
         How the diagonal of the covariance is filled in on the way to the rank-one vector.
     prior : float, default 1
@@ -84,9 +107,8 @@ def estimate(
 
     Notes
     -----
-    Assumes that classifiers err independently given the class, that items are drawn alike, and that
-    more than half of the classifiers are better than chance. ``estimate.verdict`` says what speaks
-    against it.
+    Assumes that items are drawn alike, and that more than half of the classifiers are better than
+    chance. ``estimate.verdict`` says what speaks against it.
 
     Examples
     --------
@@ -99,75 +121,187 @@ def estimate(
     >>> estimate.sensitivity.round(1).tolist()
     [0.8, 0.7, 0.9, 0.6]
     """
-    _check_options(method, vector, prevalence, prior)
     reading = {"missing": missing, "item": item, "classifier": classifier, "vote": vote}
+    _check_options(method, vector, prevalence, prior, level)
     counted = tally(votes, positive=positive, classes=classes, classifiers=classifiers, **reading)
     _check_tally(counted)
+    groups = _groups_asked(dependence, counted.classifiers)
+    facts = _facts(known, counted.classifiers)
     findings = Findings()
-    blocks = Blocks(counted)
-    seen = moments(blocks)
-    look_for_signal(findings, seen, counted.sample_size, counted.classifiers)
-    found = rank_one(seen, vector)
-    converged, model = True, None
+    walk = _Walk(counted, method, vector, prevalence, prior, facts)
+    look_for_signal(findings, walk.seen, counted.sample_size, counted.classifiers)
+    choice, tested = None, None
     if not findings.fatal:
-        look_at_sign(findings, found, int((found.vector != 0).sum()))
-        imbalance = _imbalance(blocks, seen, found, method, prevalence)
-        model, converged = _model(blocks, seen, found, imbalance, method, prevalence, prior)
-        look_at_imbalance(findings, at_boundary=imbalance.at_boundary)
-        converged = converged and found.converged and imbalance.converged
-        look_at_search(findings, converged=converged)
+        choice, tested = walk.choose(dependence != "ignore", groups)
+        _look(findings, walk, choice, tested, level, asked=dependence != "ignore")
     whole = np.isfinite(counted.sample_size)
     return Estimate(
         classifiers=counted.classifiers,
         classes=counted.classes,
         method=method,
+        level=level,
         items=int(counted.items) if whole else counted.items,
         patterns=len(counted),
-        votes=tuple(int(count) if whole else float(count) for count in seen.votes),
-        notes=_notes(seen),
-        converged=converged,
+        votes=tuple(int(count) if whole else float(count) for count in walk.seen.votes),
+        notes=_notes(walk.seen),
+        converged=choice is not None and walk.converged and choice.converged,
         verdict=findings.verdict(),
         reading={key: value for key, value in reading.items() if value not in (None, ())},
-        _model=model,
-        _vector=found.vector if model is not None else None,
+        _choice=choice,
+        _alarm=tested,
+        _vector=walk.found.vector if choice is not None else None,
+        _covariance=walk.covariance
+        if choice is not None and choice.dependence != "groups"
+        else None,
     )
 
 
-def _imbalance(
-    blocks: Blocks, seen: Moments, found: RankOne, method: str, prevalence: float | None
-) -> Imbalance:
-    if prevalence is not None:
-        return Imbalance(2.0 * prevalence - 1.0, at_boundary=False, converged=True)
-    if method == "tensor":
-        return tensor_imbalance(blocks, seen, found.vector)
-    if method == "likelihood":
-        return likelihood_imbalance(blocks, seen, found.vector)
-    return likelihood_imbalance(blocks, seen, found.vector, rough=True)
+@dataclass(frozen=True)
+class _Facts:
+    """What is known of single rates: fixed values and Beta priors, by (place, true class)."""
+
+    fixed: dict[tuple[int, int], float]
+    believed: dict[tuple[int, int], tuple[float, float]]
 
 
-def _model(
-    blocks: Blocks,
-    seen: Moments,
-    found: RankOne,
-    imbalance: Imbalance,
-    method: str,
-    prevalence: float | None,
-    prior: float,
-) -> tuple[Model, bool]:
-    """Rates from the imbalance; for "map", on to the posterior mode."""
-    smallest = smallest_rate(blocks.tally.sample_size)
-    sensitivity, specificity = rates(seen.mean, found.vector, imbalance.value)
-    start = Model.binary(
-        imbalance.value, clipped(sensitivity, smallest), clipped(specificity, smallest)
+class _Walk:
+    """One walk through the numerical rooms; later steps use what earlier ones found."""
+
+    def __init__(
+        self,
+        counted: Tally,
+        method: str,
+        vector: str,
+        prevalence: float | None,
+        prior: float,
+        facts: _Facts,
+    ) -> None:
+        self.method, self.vector, self.prevalence, self.facts = method, vector, prevalence, facts
+        self.blocks = Blocks(counted)
+        self.seen = moments(self.blocks)
+        self.found = _signed_by(facts, rank_one(self.seen, vector))
+        self.prior = _prior(counted, prior, facts, fixed_classes=prevalence is not None)
+        self.imbalance: Imbalance | None = None
+        self.covariance: Array | None = None
+
+    @property
+    def converged(self) -> bool:
+        """Whether the steps before the likelihood settled."""
+        return self.found.converged and (self.imbalance is None or self.imbalance.converged)
+
+    def choose(self, test: bool, groups: Sequence[Sequence[int]]) -> tuple[Choice, Alarm]:
+        """Fit the independent model, test it, and go on to what the test asks for."""
+        spectral, self.imbalance = self._spectral(
+            self.blocks, self.method, rough=self.method == "map"
+        )
+        fitted = fit(self.blocks, spectral, self.prior)
+        self.covariance = covariance_of_logits(self.blocks, fitted.model, self.prior)
+        choice = self._independent(fitted, spectral)
+        if not test:
+            return choice, Alarm(False, 1.0, np.zeros((len(self.seen.mean),) * 2), (0, 1))
+        tested = alarm(self.blocks, self.seen, fitted, self.prior, self.covariance)
+        if self.method == "map" and (groups or tested.raised):
+            other, _ = self._spectral(self.blocks, "tensor")
+            choice = dependent(
+                self.blocks,
+                self.seen,
+                choice,
+                fitted,
+                [spectral, other],
+                self.covariance,
+                prior=self.prior,
+                prevalence=self.prevalence,
+                groups=groups,
+            )
+        return choice, tested
+
+    def _independent(self, fitted: Fit, spectral: Model) -> Choice:
+        size = self.blocks.tally.sample_size
+        model, spread = fitted.model, None
+        if self.method != "map":
+            model = spectral
+            if np.isfinite(size):
+                spread = jackknife(
+                    self.blocks.tally, lambda part: self._spectral(Blocks(part), self.method)[0]
+                )
+            else:
+                spread = spread_of(model, np.zeros((1 + 2 * len(self.seen.mean),) * 2))
+        elif self.covariance is not None:
+            spread = spread_of(model, self.covariance)
+        return independent(fitted, model, spread, self.seen, self.found.vector, size)
+
+    def _spectral(
+        self, blocks: Blocks, method: str, *, rough: bool = False
+    ) -> tuple[Model, Imbalance]:
+        """Rates by way of v and the imbalance; what is known of them takes their place."""
+        own = blocks is self.blocks
+        seen = self.seen if own else moments(blocks)
+        vector = (
+            self.found.vector if own else _signed_by(self.facts, rank_one(seen, self.vector)).vector
+        )
+        if self.prevalence is not None:
+            imbalance = Imbalance(2.0 * self.prevalence - 1.0, at_boundary=False, converged=True)
+        elif method == "tensor":
+            imbalance = tensor_imbalance(blocks, seen, vector)
+        else:
+            imbalance = likelihood_imbalance(blocks, seen, vector, rough=rough)
+        smallest = smallest_rate(blocks.tally.sample_size)
+        sensitivity, specificity = rates(seen.mean, vector, imbalance.value)
+        both = np.stack([clipped(specificity, smallest), clipped(sensitivity, smallest)], axis=1)
+        votes = seen.votes[:, None] * np.array([1 - imbalance.value, 1 + imbalance.value]) / 2
+        for place, value in self.facts.fixed.items():
+            both[place] = value
+        for place, (above, below) in self.facts.believed.items():
+            both[place] = (both[place] * votes[place] + above - 1) / (
+                votes[place] + above + below - 2
+            )
+        return Model.binary(imbalance.value, both[:, 1], both[:, 0]), imbalance
+
+
+def _look(
+    findings: Findings, walk: _Walk, choice: Choice, tested: Alarm, level: float, *, asked: bool
+) -> None:
+    """Ask every question of the verdict."""
+    names = walk.blocks.tally.classifiers
+    look_at_sign(findings, walk.found, int((walk.found.vector != 0).sum()))
+    look_at_imbalance(
+        findings, at_boundary=walk.imbalance is not None and walk.imbalance.at_boundary
     )
-    if method != "map":
-        return start, True
-    shape = blocks.tally.shape
-    belief = Prior.flat(
-        shape.classifiers, shape.classes, prior, fixed_classes=prevalence is not None
+    look_at_search(findings, converged=walk.converged and choice.converged)
+    look_at_alarm(findings, tested, names, asked=asked)
+    groups = [[names[place] for place in group] for group in choice.groups]
+    look_at_model(findings, choice.dependence, groups, choice.effective_number, len(names))
+    widths = None
+    if choice.spread is not None:
+        ends = [choice.spread.ends(rate, level) for rate in ("sensitivity", "specificity")]
+        widths = np.concatenate([np.diff(each, axis=-1)[:, 0] for each in ends])
+    look_at_intervals(findings, widths)
+    unanimous = Block(
+        np.repeat(np.array([[0], [1]], dtype=np.int8), len(names), axis=1), np.ones(2), 2
     )
-    finished = fit(blocks, start, belief)
-    return finished.model, finished.converged
+    look_at_unanimity(findings, (winners(choice.rule.scores(unanimous)) == [0, 1]).tolist())
+
+
+def _prior(counted: Tally, pseudo_count: float, facts: _Facts, *, fixed_classes: bool) -> Prior:
+    shape = counted.shape
+    flat = Prior.flat(shape.classifiers, shape.classes, pseudo_count, fixed_classes=fixed_classes)
+    fixed = np.zeros((shape.classifiers, shape.classes), dtype=bool)
+    for place in facts.fixed:
+        fixed[place] = True
+    for (i, true), (above, below) in facts.believed.items():
+        flat.confusion[i, true, true], flat.confusion[i, true, 1 - true] = above - 1.0, below - 1.0
+    return Prior(flat.classes, flat.confusion, fixed_classes, fixed if fixed.any() else None)
+
+
+def _signed_by(facts: _Facts, found: RankOne) -> RankOne:
+    """Let known rates fix the sign of v, where they say which side of chance a classifier is on."""
+    values = facts.fixed | {
+        place: above / (above + below) for place, (above, below) in facts.believed.items()
+    }
+    side = sum((value - 0.5) * np.sign(found.vector[i]) for (i, _), value in values.items())
+    if side >= 0:
+        return found
+    return RankOne(-found.vector, found.residual, int((found.vector < 0).sum()), found.converged)
 
 
 def _notes(seen: Moments) -> tuple[str, ...]:
@@ -177,7 +311,12 @@ def _notes(seen: Moments) -> tuple[str, ...]:
     )
 
 
-def _check_options(method: str, vector: str, prevalence: float | None, prior: float) -> None:
+# --- options -----------------------------------------------------------------------------------
+
+
+def _check_options(
+    method: str, vector: str, prevalence: float | None, prior: float, level: float
+) -> None:
     if method not in METHODS:
         raise OptionsError(f"method= must be one of {listed(METHODS)}, got {method!r}.")
     if vector not in WAYS:
@@ -188,6 +327,8 @@ def _check_options(method: str, vector: str, prevalence: float | None, prior: fl
         )
     if not (prior == 0 or _is_number(prior, 0.0, float("inf"))):
         raise OptionsError(f"prior= must be a number of at least 0, got {prior!r}.")
+    if not _is_number(level, 0.0, 1.0):
+        raise OptionsError(f"level= must lie between 0 and 1, both excluded, got {level!r}.")
 
 
 def _is_number(value: Any, low: float, high: float) -> bool:
@@ -200,9 +341,73 @@ def _is_number(value: Any, low: float, high: float) -> bool:
 def _check_tally(counted: Tally) -> None:
     if len(counted.classes) != 2:
         raise VotesError(
-            f"Expected two labels, got {len(counted.classes)} ({listed(counted.classes)}); merge labels until two are left."
+            f"Expected two labels, got {len(counted.classes)} ({listed(counted.classes)}); "
+            "merge labels until two are left."
         )
     if len(counted.classifiers) < 3:
         raise VotesError(
             f"Expected votes of at least three classifiers, got {len(counted.classifiers)}; add some."
         )
+
+
+def _groups_asked(dependence: Any, classifiers: tuple[str, ...]) -> list[list[int]]:
+    """Places of the user's own groups; none for "auto" and "ignore"."""
+    if isinstance(dependence, str):
+        if dependence not in DEPENDENCE:
+            raise OptionsError(
+                f"dependence= must be {' or '.join(map(repr, DEPENDENCE))}, or a list of groups of classifiers, "
+                f"got {dependence!r}."
+            )
+        return []
+    groups = [list(group) for group in dependence]
+    members = [name for group in groups for name in group]
+    unknown = [name for name in members if name not in classifiers]
+    if unknown:
+        raise OptionsError(
+            f"dependence= names {listed(map(repr, unknown))}; the classifiers are {listed(classifiers)}."
+        )
+    if len(set(members)) < len(members) or any(len(group) < 2 for group in groups):
+        raise OptionsError(
+            "dependence= must hold groups of at least two classifiers, none of them in two groups."
+        )
+    blocks = len(groups) + len(classifiers) - len(members)
+    if blocks < 3 or any(len(group) > MOST_IN_GROUP for group in groups):
+        raise OptionsError(
+            f"dependence= must leave at least three groups or single classifiers, of at most {MOST_IN_GROUP} each, "
+            f"got {blocks}; name smaller groups."
+        )
+    return [[classifiers.index(name) for name in group] for group in groups]
+
+
+def _facts(known: Known | None, classifiers: tuple[str, ...]) -> _Facts:
+    fixed, believed = {}, {}
+    for name, rates_of in (known or {}).items():
+        if name not in classifiers:
+            raise OptionsError(f"known= names {name!r}; the classifiers are {listed(classifiers)}.")
+        for rate, value in rates_of.items():
+            if rate not in ("specificity", "sensitivity"):
+                raise OptionsError(
+                    f"known= holds {rate!r} for {name}; expected sensitivity or specificity."
+                )
+            place = (classifiers.index(name), int(rate == "sensitivity"))
+            if isinstance(value, tuple | list):
+                believed[place] = _beta(name, rate, value)
+            elif _is_number(value, 0.0, 1.0):
+                fixed[place] = float(value)
+            else:
+                raise OptionsError(
+                    f"known= gives {name} a {rate} of {value!r}; expected a number between 0 and 1, both excluded, "
+                    "or the two parameters of a Beta prior."
+                )
+    return _Facts(fixed, believed)
+
+
+def _beta(name: str, rate: str, value: Sequence[float]) -> tuple[float, float]:
+    if len(value) != 2 or not all(
+        each == 1 or _is_number(each, 1.0, float("inf")) for each in value
+    ):
+        raise OptionsError(
+            f"known= gives {name} a {rate} with prior {tuple(value)!r}; expected the two parameters of a Beta "
+            "distribution, both at least 1."
+        )
+    return float(value[0]), float(value[1])

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labelfree._latent_class import Model, Prior, free_logits, information
-from labelfree._products import Blocks
+from labelfree._products import Block, Blocks
 from labelfree._tally import Tally
 
 Array = NDArray[np.float64]
@@ -58,10 +58,11 @@ def covariance_of_logits(blocks: Blocks, model: Model, prior: Prior) -> Array | 
     free = free_logits(model, prior)
     if not np.isfinite(blocks.tally.sample_size):
         return np.zeros((len(free), len(free)))
-    return _inverse(information(blocks, model, prior), free)
+    return inverse(information(blocks, model, prior), free)
 
 
-def _inverse(matrix: Array, free: NDArray[np.bool_]) -> Array | None:
+def inverse(matrix: Array, free: NDArray[np.bool_]) -> Array | None:
+    """Invert the information over what is free; zero elsewhere, and None where it is singular."""
     part = matrix[np.ix_(free, free)]
     scale = np.sqrt(np.maximum(np.diagonal(part), 0.0))
     if not (scale > 0).all():
@@ -145,3 +146,16 @@ def logit(rate: Array) -> Array:
     """Log-odds, finite at 0 and 1."""
     rate = np.clip(rate, 1e-12, 1 - 1e-12)
     return np.asarray(np.log(rate / (1 - rate)))
+
+
+def log_odds_errors(block: Block, model: Model, covariance: Array) -> Array:
+    """Standard error of each pattern's posterior log-odds (delta method).
+
+    The log-odds move with a logit of Pr(positive vote given y) by ±(vote − that probability).
+    """
+    ones = block.ones if isinstance(block.ones, np.ndarray) else block.ones.toarray()
+    voted = 1.0 if block.voted is None else np.asarray(block.voted @ np.eye(block.classifiers))
+    slopes = np.ones((len(ones), 1 + 2 * block.classifiers))
+    slopes[:, 1::2] = voted * model.confusion[:, 0, 1] - ones
+    slopes[:, 2::2] = ones - voted * model.confusion[:, 1, 1]
+    return np.asarray(np.sqrt(np.einsum("pd,pd->p", slopes @ covariance, slopes)))

@@ -2,27 +2,27 @@
 
 from __future__ import annotations
 
-import json
 import math
 import os
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from labelfree._choice import Choice
 from labelfree._consensus import (
     Rule,
     answer,
+    each_item,
     likelihood_rule,
     majority_rule,
-    posterior_rule,
     spectral_rule,
     sql,
 )
+from labelfree._dependence import Alarm
 from labelfree._errors import (
     FileError,
     LabelfreeWarning,
@@ -31,16 +31,27 @@ from labelfree._errors import (
     counted,
     listed,
 )
-from labelfree._files import write_whole
+from labelfree._intervals import QUANTITIES, log_odds_errors
 from labelfree._latent_class import Model
+from labelfree._saved import (
+    FORMAT,
+    VERSION,
+    optional_array,
+    plain_alarm,
+    plain_choice,
+    plain_covariance,
+    read_json,
+    revived_alarm,
+    revived_choice,
+    write_json,
+)
 from labelfree._verdict import Verdict
 from labelfree._votes import Label, Votes, read_votes
 
 Array = NDArray[np.float64]
 
-FORMAT = "labelfree.estimate"
-VERSION = 1
 RULES = ("posterior", "likelihood", "spectral", "majority")
+RATES = ("sensitivity", "specificity", "balanced_accuracy")
 SHOWN_CLASSIFIERS = 20
 
 
@@ -58,6 +69,8 @@ class Estimate:
     classes : tuple of labels
         Of two, the last is positive.
     method : {"map", "likelihood", "tensor"}
+    level : float
+        Of the intervals, where no other is asked for.
     items : int
         Items that were counted.
     patterns : int
@@ -75,6 +88,7 @@ class Estimate:
     classifiers: tuple[str, ...]
     classes: tuple[Label, ...]
     method: str
+    level: float
     items: float
     patterns: int
     votes: tuple[float, ...]
@@ -82,8 +96,10 @@ class Estimate:
     converged: bool
     verdict: Verdict
     reading: Mapping[str, Any] = field(repr=False)
-    _model: Model | None = field(repr=False)
+    _choice: Choice | None = field(repr=False)
+    _alarm: Alarm | None = field(repr=False)
     _vector: Array | None = field(repr=False)
+    _covariance: Array | None = field(repr=False)
 
     # --- numbers ------------------------------------------------------------------------------
 
@@ -122,12 +138,95 @@ class Estimate:
         """Pr(positive) − Pr(negative)."""
         return 2.0 * self.prevalence - 1.0
 
-    def _identified(self) -> Model:
-        if self._model is None:
-            raise NotIdentifiedError(
-                f"These votes do not identify the rates: {self.verdict.reasons[0]} What would help: {self.verdict.advice[0]}"
+    def interval(self, quantity: str, level: float | None = None) -> Array:
+        """Interval of a rate, for sampling error under the model that was chosen.
+
+        Parameters
+        ----------
+        quantity : {"sensitivity", "specificity", "balanced_accuracy", "prevalence", "imbalance"}
+        level : float, optional
+            By default the estimate's own.
+
+        Returns
+        -------
+        (m, 2) array, or (2,) for prevalence and imbalance
+            Lower and upper ends.
+        """
+        level = self.level if level is None else level
+        if not 0 < level < 1:
+            raise OptionsError(f"level= must lie between 0 and 1, both excluded, got {level!r}.")
+        if quantity not in (*QUANTITIES, "imbalance"):
+            raise OptionsError(
+                f"There is no {quantity!r}; intervals are of {listed((*QUANTITIES, 'imbalance'), 9)}."
             )
-        return self._model
+        spread = self._chosen().spread
+        if spread is None:
+            raise NotIdentifiedError(
+                "There are no intervals: the votes do not determine every rate (their information matrix is singular); "
+                "more items or classifiers would help."
+            )
+        if quantity == "imbalance":
+            return 2.0 * spread.ends("prevalence", level) - 1.0
+        return spread.ends(quantity, level)
+
+    @property
+    def dependence(self) -> str:
+        """The model of the answer: "independent", "groups" (copies) or "difficulty" (hard items)."""
+        return self._chosen().dependence
+
+    @property
+    def groups(self) -> tuple[tuple[str, ...], ...]:
+        """Classifiers that copy one another; empty under the other models."""
+        return tuple(
+            tuple(self.classifiers[place] for place in group) for group in self._chosen().groups
+        )
+
+    @property
+    def effective_number(self) -> float:
+        """As many independent classifiers of the same mean quality would tell as much."""
+        return self._chosen().effective_number
+
+    @property
+    def alarm(self) -> Alarm:
+        """The test whether the classifiers share errors beyond their quality."""
+        self._chosen()
+        return (
+            self._alarm if self._alarm is not None else Alarm(False, 1.0, np.zeros((0, 0)), (0, 1))
+        )
+
+    def by_prevalence(self) -> list[dict[str, Any]]:
+        """Every rate as a function of the prevalence that one would assume.
+
+        Without labels the votes cannot vouch for the prevalence once classifiers share errors; this
+        shows what hangs on it.
+
+        Returns
+        -------
+        list of dict
+            Keys: prevalence, classifier, sensitivity, specificity.
+        """
+        prevalences, sensitivity, specificity = self._chosen().curve
+        return [
+            {
+                "prevalence": float(p),
+                "classifier": name,
+                "sensitivity": float(sensitivity[row, place]),
+                "specificity": float(specificity[row, place]),
+            }
+            for row, p in enumerate(prevalences)
+            for place, name in enumerate(self.classifiers)
+        ]
+
+    def _chosen(self) -> Choice:
+        if self._choice is None:
+            raise NotIdentifiedError(
+                f"These votes do not identify the rates: {self.verdict.reasons[0]} "
+                f"What would help: {self.verdict.advice[0]}"
+            )
+        return self._choice
+
+    def _identified(self) -> Model:
+        return self._chosen().model
 
     # --- shown --------------------------------------------------------------------------------
 
@@ -137,38 +236,54 @@ class Estimate:
         Returns
         -------
         list of dict
-            Keys: classifier, votes, sensitivity, specificity, balanced_accuracy, note. The numbers
-            are None where the rates are not identified.
+            Keys: classifier, votes, then for each of sensitivity, specificity and balanced_accuracy
+            the estimate and its interval as ``…_low`` and ``…_high``, and note. A number is None
+            where it is not identified.
         """
-        rates = [[None] * len(self.classifiers)] * 3
-        if self._model is not None:
-            rates = [
-                each.tolist()
-                for each in (self.sensitivity, self.specificity, self.balanced_accuracy)
-            ]
-        rows = zip(self.classifiers, self.votes, *rates, self.notes, strict=True)
-        keys = ("classifier", "votes", "sensitivity", "specificity", "balanced_accuracy", "note")
-        return [dict(zip(keys, row, strict=True)) for row in rows]
+        columns: dict[str, list[Any]] = {
+            "classifier": list(self.classifiers),
+            "votes": list(self.votes),
+        }
+        for rate in RATES:
+            nothing = [None] * len(self.classifiers)
+            columns[rate] = nothing if self._choice is None else getattr(self, rate).tolist()
+            ends = (
+                None if self._choice is None or self._choice.spread is None else self.interval(rate)
+            )
+            columns[f"{rate}_low"] = nothing if ends is None else ends[:, 0].tolist()
+            columns[f"{rate}_high"] = nothing if ends is None else ends[:, 1].tolist()
+        columns["note"] = list(self.notes)
+        return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
     def __repr__(self) -> str:
         rows = self.table()
         shown = rows[:SHOWN_CLASSIFIERS]
         width = max(10, *(len(row["classifier"]) for row in shown))
-        lines = [
+        headline = (
             f"{counted(len(rows), 'classifier')} on {_number(self.items)} items, "
-            f"{self.classes[1]!r} positive, method {self.method!r}",
-            f"{'classifier':<{width}}  sensitivity  specificity  balanced",
+            f"{self.classes[1]!r} positive, method {self.method!r}"
+        )
+        lines = [
+            headline,
+            f"{'classifier':<{width}}  {'sensitivity':<18}  {'specificity':<18}  balanced",
         ]
         for row in shown:
-            figures = (row["sensitivity"], row["specificity"], row["balanced_accuracy"])
-            texts = ["–" if figure is None else f"{figure:.3f}" for figure in figures]
+            cells = "  ".join(f"{_with_interval(row, rate):<18}" for rate in RATES[:2])
+            balanced = _figure(row["balanced_accuracy"])
             lines.append(
-                f"{row['classifier']:<{width}}  {texts[0]:>11}  {texts[1]:>11}  {texts[2]:>8}  {row['note']}".rstrip()
+                f"{row['classifier']:<{width}}  {cells}  {balanced:>8}  {row['note']}".rstrip()
             )
         if len(rows) > len(shown):
             lines.append(f"… and {len(rows) - len(shown)} more; see .table()")
-        if self._model is not None:
-            lines.append(f"prevalence {self.prevalence:.3f}")
+        if self._choice is not None:
+            ends = {"prevalence": self.prevalence}
+            if self._choice.spread is not None:
+                ends["prevalence_low"], ends["prevalence_high"] = self.interval("prevalence")
+            lines.append(f"prevalence {_with_interval(ends, 'prevalence')}")
+            if self.dependence != "independent":
+                lines.append(
+                    f"worth {self.effective_number:.1f} independent classifiers ({self.dependence})"
+                )
         lines.append(f"verdict: {self.verdict.level}")
         lines.extend(f"  - {reason}" for reason in self.verdict.reasons)
         return "\n".join(lines)
@@ -221,9 +336,51 @@ class Estimate:
         self._warn_unvoted(answers.unvoted)
         return checked.give_back(None, answers.probabilities)
 
+    def probability_interval(self, votes: Any, level: float | None = None, **reading: Any) -> Array:
+        """Interval of each item's probability, for the sampling error of the rates behind it.
+
+        Parameters
+        ----------
+        votes : array, dataframe, mapping or path
+            As for :meth:`label`.
+        level : float, optional
+            By default the estimate's own.
+        **reading
+            As for :meth:`label`.
+
+        Returns
+        -------
+        (n, 2) array
+            In the order of the items.
+        """
+        from scipy.special import expit, ndtri
+
+        level = self.level if level is None else level
+        covariance = self._covariance
+        if covariance is None:
+            raise NotIdentifiedError(
+                "There are no intervals of single items here: they need the plain or the tempered model, "
+                "with determined rates."
+            )
+        checked, rule = self._prepared(votes, "posterior", reading)
+        order = [self.classifiers.index(name) for name in checked.classifiers]
+        logits = np.concatenate([[0], *((1 + 2 * i, 2 + 2 * i) for i in order)]).astype(np.intp)
+        part = covariance[np.ix_(logits, logits)]
+        choice = self._chosen()
+        model = Model(choice.model.class_probabilities, choice.model.confusion[order])
+        reach = ndtri(0.5 + level / 2)
+
+        def ends(block: Any) -> Array:
+            scores = rule.scores(block)
+            odds = scores[:, 1] - scores[:, 0]
+            error = reach * choice.slope * log_odds_errors(block, model, part)
+            return np.asarray(expit(np.stack([odds - error, odds + error], axis=1)))
+
+        return each_item(checked, ends)
+
     def sql(self) -> str:
         """Write :meth:`probability` as one SQL expression over columns named like the classifiers."""
-        return sql(posterior_rule(self._identified()), self.classifiers, self.classes)
+        return sql(self._chosen().rule, self.classifiers, self.classes)
 
     def _prepared(self, votes: Any, rule: str, reading: Mapping[str, Any]) -> tuple[Votes, Rule]:
         options = {**self.reading, **reading}
@@ -237,18 +394,17 @@ class Estimate:
             )
         own = self._rule(rule)
         order = [self.classifiers.index(name) for name in checked.classifiers]
-        return checked, Rule(own.intercept, own.weights[order])
+        return checked, own.of(order)
 
     def _rule(self, name: str) -> Rule:
         if name == "majority":
             return majority_rule(len(self.classifiers), len(self.classes))
         if name not in RULES:
             raise OptionsError(f"rule= must be one of {listed(RULES)}, got {name!r}.")
-        model = self._identified()
-        if name == "spectral":
-            assert self._vector is not None
+        choice = self._chosen()
+        if name == "spectral" and self._vector is not None:
             return spectral_rule(self._vector)
-        return posterior_rule(model) if name == "posterior" else likelihood_rule(model)
+        return choice.rule if name == "posterior" else likelihood_rule(choice.model)
 
     def _warn_unvoted(self, unvoted: int) -> None:
         if unvoted:
@@ -269,16 +425,20 @@ class Estimate:
         dict
             The keys are documented on the page "JSON" of the documentation, and versioned.
         """
-        identified = self._model is not None
+        choice = self._choice
+        known = choice is not None
+        determined = choice is not None and choice.spread is not None
         return {
             "format": FORMAT,
             "version": VERSION,
             "method": self.method,
+            "level": self.level,
             "classes": list(self.classes),
             "items": self.items,
             "patterns": self.patterns,
-            "prevalence": self.prevalence if identified else None,
-            "imbalance": self.imbalance if identified else None,
+            "prevalence": self.prevalence if known else None,
+            "prevalence_interval": self.interval("prevalence").tolist() if determined else None,
+            "imbalance": self.imbalance if known else None,
             "converged": self.converged,
             "verdict": {
                 "level": self.verdict.level,
@@ -286,11 +446,13 @@ class Estimate:
                 "advice": list(self.verdict.advice),
             },
             "classifiers": self.table(),
-            "class_probabilities": self._model.class_probabilities.tolist()
-            if self._model
-            else None,
-            "confusion": self._model.confusion.tolist() if self._model else None,
+            "dependence": self.dependence if known else None,
+            "groups": [list(group) for group in self.groups] if known else [],
+            "effective_number": self.effective_number if known else None,
+            "alarm": None if self._alarm is None else plain_alarm(self._alarm),
+            "model": None if choice is None else plain_choice(choice),
             "vector": None if self._vector is None else self._vector.tolist(),
+            "covariance": plain_covariance(self._covariance),
             "reading": dict(self.reading),
         }
 
@@ -301,17 +463,19 @@ class Estimate:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the estimate as JSON; :func:`load` reads it back exactly."""
-        try:
-            text = json.dumps(self.as_dict(), indent=1, allow_nan=False)
-        except TypeError as error:
-            raise FileError(
-                f"The estimate cannot be written as JSON: {error}; use labels that are text or numbers."
-            ) from None
-        write_whole(path, lambda target: _write_text(target, text))
+        write_json(path, self.as_dict())
 
 
-def _write_text(path: Path, text: str) -> None:
-    path.write_text(text + "\n", encoding="utf-8")
+def _figure(value: float | None) -> str:
+    return "–" if value is None else f"{value:.3f}"
+
+
+def _with_interval(row: Mapping[str, Any], name: str) -> str:
+    """``0.812 [.79, .83]``, or a dash."""
+    low, high = row.get(f"{name}_low"), row.get(f"{name}_high")
+    if low is None or high is None:
+        return _figure(row[name])
+    return f"{_figure(row[name])} [{low:.2f}, {high:.2f}]"
 
 
 def _number(value: float) -> str:
@@ -329,45 +493,26 @@ def load(path: str | os.PathLike[str]) -> Estimate:
     -------
     Estimate
     """
-    try:
-        kept = json.loads(Path(path).read_text(encoding="utf-8"))
-    except OSError as error:
-        raise FileError(f"{path} cannot be read: {error.strerror}.") from None
-    except ValueError:
-        raise FileError(f"{path} is not JSON; expected a file written by Estimate.save.") from None
-    if not isinstance(kept, dict) or kept.get("format") != FORMAT:
-        raise FileError(f"{path} is not an estimate; expected a file written by Estimate.save.")
-    if kept.get("version") != VERSION:
-        raise FileError(
-            f"{path} has version {kept.get('version')} of the format; this labelfree reads version {VERSION}."
-        )
+    kept = read_json(path)
     try:
         return _revived(kept)
-    except (KeyError, TypeError, ValueError, IndexError) as error:
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
         raise FileError(
             f"{path} is damaged: {type(error).__name__} at {error}; save the estimate again."
         ) from None
 
 
 def _revived(kept: dict[str, Any]) -> Estimate:
-    rows = kept["classifiers"]
-    model = None
-    if kept["confusion"] is not None:
-        model = Model(
-            np.array(kept["class_probabilities"], dtype=float),
-            np.array(kept["confusion"], dtype=float),
-        )
-        classes = len(kept["classes"])
-        if (
-            model.confusion.shape != (len(rows), classes, classes)
-            or not np.isfinite(model.confusion).all()
-        ):
-            raise ValueError("confusion")
-    verdict = kept["verdict"]
+    rows, verdict = kept["classifiers"], kept["verdict"]
+    choice = None if kept["model"] is None else revived_choice(kept["model"])
+    classes = len(kept["classes"])
+    if choice is not None and choice.model.confusion.shape != (len(rows), classes, classes):
+        raise ValueError("confusion")
     return Estimate(
         classifiers=tuple(row["classifier"] for row in rows),
         classes=tuple(kept["classes"]),
         method=kept["method"],
+        level=kept["level"],
         items=kept["items"],
         patterns=kept["patterns"],
         votes=tuple(row["votes"] for row in rows),
@@ -375,6 +520,8 @@ def _revived(kept: dict[str, Any]) -> Estimate:
         converged=kept["converged"],
         verdict=Verdict(verdict["level"], tuple(verdict["reasons"]), tuple(verdict["advice"])),
         reading=kept["reading"],
-        _model=model,
-        _vector=None if kept["vector"] is None else np.array(kept["vector"], dtype=float),
+        _choice=choice,
+        _alarm=None if kept["alarm"] is None else revived_alarm(kept["alarm"]),
+        _vector=optional_array(kept["vector"]),
+        _covariance=optional_array(kept["covariance"]),
     )

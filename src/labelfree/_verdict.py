@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from labelfree._dependence import Alarm
 from labelfree._errors import counted
 from labelfree._moments import Moments
 from labelfree._rank_one import RankOne
@@ -18,6 +19,8 @@ LEVELS = ("sound", "caution", "unidentified")
 NO_SIGNAL = 0.05  # p-value above which the votes look as if all classifiers were guessing ...
 WEAK_SIGNAL = 0.001  # ... and above which that can barely be ruled out
 EXACT_SIGNAL = 1e-3  # score that rounding alone may leave where frequencies are exact
+WIDE = 0.2  # width of an interval from which it says little
+MOST_UNNAMED = 4  # classifiers among which the covariances cannot tell one pair from another
 NEEDED = 3  # classifiers different from chance without which nothing is identified
 
 
@@ -142,7 +145,7 @@ def look_at_sign(findings: Findings, found: RankOne, live: int) -> None:
 
 
 def look_at_imbalance(findings: Findings, *, at_boundary: bool) -> None:
-    """An imbalance at its bound is a bound, not an estimate."""
+    """Note an imbalance at its bound: it is a bound, not an estimate."""
     if at_boundary:
         findings.doubt(
             "The estimated prevalence ran into the end of its range, so nearly all items look alike.",
@@ -156,4 +159,81 @@ def look_at_search(findings: Findings, *, converged: bool) -> None:
         findings.doubt(
             "The search for the best fit did not settle, so the numbers may still move.",
             "More items or more informative classifiers.",
+        )
+
+
+def look_at_alarm(
+    findings: Findings, tested: Alarm, classifiers: Sequence[str], *, asked: bool
+) -> None:
+    """Say whether the classifiers share errors, or that this cannot be seen."""
+    if not asked:
+        findings.doubt(
+            'Whether the classifiers share errors was not looked at, as dependence="ignore" asked.',
+            'Leave dependence= at "auto".',
+        )
+    elif not tested.testable:
+        findings.doubt(
+            f"{counted(len(classifiers), 'classifier')} like these leave nothing to test with whether they share errors.",
+            "One or two more classifiers.",
+        )
+    elif tested.raised:
+        first, second = (classifiers[place] for place in tested.pair)
+        named = (
+            "which of them, four or fewer cannot show."
+            if len(classifiers) <= MOST_UNNAMED
+            else f"{first} and {second} the most."
+        )
+        findings.doubt(
+            f"The classifiers share errors beyond what their quality explains: {named}",
+            "The prevalence, if it is known (prevalence=), or 50 to 100 gold labels of random items (gold=).",
+        )
+
+
+def look_at_model(
+    findings: Findings,
+    dependence: str,
+    groups: Sequence[Sequence[str]],
+    effective: float,
+    classifiers: int,
+) -> None:
+    """Say what was done about shared errors, and what the numbers then mean."""
+    if dependence == "groups":
+        named = "; ".join(" with ".join(group) for group in groups)
+        findings.doubt(
+            f"Some classifiers copy one another ({named}); each such group was weighed as one.",
+            "Drop the copies, or add classifiers that were made apart from these.",
+        )
+    if dependence == "difficulty":
+        findings.doubt(
+            "They err together on the same hard items, as real classifiers do. The rates were tempered for it, "
+            "but the intervals show sampling error only; the prevalence itself cannot be checked without labels.",
+            "The prevalence, if it is known (prevalence=), or 50 to 100 gold labels of random items (gold=).",
+        )
+    if dependence != "independent" and effective < classifiers / 2:
+        findings.doubt(
+            f"Together the {classifiers} classifiers tell about as much as {effective:.1f} independent ones would.",
+            "Classifiers that were made apart from these.",
+        )
+
+
+def look_at_intervals(findings: Findings, widths: Array | None) -> None:
+    """Say when sampling error alone leaves the rates open."""
+    if widths is None:
+        findings.doubt(
+            "Some rate is not determined by these votes at all, so there are no intervals.",
+            "More informative classifiers, or more items.",
+        )
+    elif np.median(widths) > WIDE:
+        findings.doubt(
+            f"There are too few items: a typical rate is known to within ±{np.median(widths) / 2:.2f} only.",
+            "More items (labelfree plan says how many).",
+        )
+
+
+def look_at_unanimity(findings: Findings, unanimous: Sequence[bool]) -> None:
+    """Say when the consensus overrules classifiers that all agree."""
+    if not all(unanimous):
+        findings.doubt(
+            "The consensus contradicts a unanimous vote: where all classifiers say one thing, it says the other.",
+            "A few gold labels (gold=) would show who is right.",
         )

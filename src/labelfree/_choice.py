@@ -1,0 +1,221 @@
+"""Which model the answer comes from: independent classifiers, groups that copy, or items unlike in difficulty.
+
+The independent model stands until the alarm refuses it. Then groups and difficulty are fitted too
+and BIC chooses. Groups win only where they leave no pair across groups unexplained; otherwise the
+answer is the independent model's, tempered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from labelfree._consensus import Rule, posterior_rule, tempered_rule
+from labelfree._dependence import effective_number, separation
+from labelfree._difficulty import (
+    MOST_LOG_ODDS,
+    fit_trait,
+    log_odds,
+    tempered,
+    tempering_slope,
+)
+from labelfree._difficulty import by_prevalence as tempered_by_prevalence
+from labelfree._gold import Gold
+from labelfree._intervals import Spread, spread_of
+from labelfree._latent_class import Fit, Model, Prior
+from labelfree._moments import Moments
+from labelfree._products import Block, Blocks
+from labelfree._rates import clipped, rates, smallest_rate
+
+Array = NDArray[np.float64]
+
+INDEPENDENT, GROUPS, DIFFICULTY = "independent", "groups", "difficulty"
+PREVALENCES = np.round(np.concatenate([[0.02], np.arange(0.05, 0.96, 0.05), [0.98]]), 2)
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The model that the answer comes from, and what it says.
+
+    Attributes
+    ----------
+    dependence : {"independent", "groups", "difficulty"}
+    model : Model
+        Rates and prevalence.
+    spread : Spread or None
+        Of the rates; None where the information is singular.
+    rule : Rule
+        Its scores are the posterior log-odds.
+    effective_number : float
+        As many independent classifiers tell as much.
+    groups : tuple of tuple of int
+        Places of classifiers that copy one another.
+    converged : bool
+    slope : float
+        τ, by which the independent model's log-odds are tempered; 1 where they are not.
+    curve : tuple of arrays (G,), (G, m), (G, m)
+        Assumed prevalences, and the sensitivities and specificities under each.
+    """
+
+    dependence: str
+    model: Model
+    spread: Spread | None
+    rule: Rule
+    effective_number: float
+    groups: tuple[tuple[int, ...], ...]
+    converged: bool
+    slope: float
+    curve: tuple[Array, Array, Array]
+
+
+def independent(
+    fitted: Fit, model: Model, spread: Spread | None, seen: Moments, vector: Array, size: float
+) -> Choice:
+    """Take the independent model; `model` is what the asked method made of it."""
+    return Choice(
+        INDEPENDENT,
+        model,
+        spread,
+        posterior_rule(model),
+        float(len(vector)),
+        (),
+        fitted.converged,
+        1.0,
+        spectral_curve(seen, vector, size),
+    )
+
+
+def dependent(
+    blocks: Blocks,
+    seen: Moments,
+    choice: Choice,
+    fitted: Fit,
+    starts: list[Model],
+    covariance: Array | None,
+    *,
+    prior: Prior,
+    prevalence: float | None,
+    groups: Sequence[Sequence[int]],
+) -> Choice:
+    """Choose among the independent model, groups and difficulty.
+
+    Parameters
+    ----------
+    blocks : Blocks
+    seen : Moments
+    choice, fitted : Choice, Fit
+        Of the independent model.
+    starts : list of Model
+        For the one-trait model.
+    covariance : array or None
+        Of the independent model's logits.
+    prior : Prior
+    prevalence : float, optional
+    groups : sequence of groups of places
+        The user's own; they are taken as they are.
+
+    Returns
+    -------
+    Choice
+    """
+    tempered_choice, trait_bic = difficulty(
+        blocks, seen, fitted, starts, covariance, prior=prior, prevalence=prevalence
+    )
+    if independent_bic(fitted, blocks, known_prevalence=prevalence is not None) <= trait_bic:
+        return choice
+    return tempered_choice
+
+
+def spectral_curve(seen: Moments, vector: Array, sample_size: float) -> tuple[Array, Array, Array]:
+    """Rates that the means and v imply under every assumed prevalence (JNK Lemma 2)."""
+    smallest = smallest_rate(sample_size)
+    both = [rates(seen.mean, vector, 2 * p - 1) for p in PREVALENCES]
+    return (
+        PREVALENCES,
+        np.array([clipped(sensitivity, smallest) for sensitivity, _ in both]),
+        np.array([clipped(specificity, smallest) for _, specificity in both]),
+    )
+
+
+def difficulty(
+    blocks: Blocks,
+    seen: Moments,
+    fitted: Fit,
+    starts: list[Model],
+    covariance: Array | None,
+    *,
+    prior: Prior,
+    prevalence: float | None,
+) -> tuple[Choice, float]:
+    """Temper the independent model by the one-trait model; return the latter's BIC too."""
+    trait = fit_trait(blocks, starts, prevalence)
+    slope = tempering_slope(blocks, fitted.model, trait.trait)
+    cool = tempered(blocks, fitted.model, slope, prevalence)
+    model = _with_known(cool.model, fitted.model, seen, prior)
+    together = _reached_separation(blocks, fitted.model, slope, cool.shift)
+    alone = separation(model.confusion[:, 1, 1], model.confusion[:, 0, 0])
+    choice = Choice(
+        DIFFICULTY,
+        model,
+        None if covariance is None else spread_of(model, covariance / slope),
+        tempered_rule(fitted.model, slope, cool.shift, MOST_LOG_ODDS),
+        effective_number(alone, together),
+        (),
+        fitted.converged and trait.converged,
+        slope,
+        (PREVALENCES, *tempered_by_prevalence(blocks, fitted.model, slope, PREVALENCES)),
+    )
+    return choice, trait.bic
+
+
+def _with_known(model: Model, fitted: Model, seen: Moments, prior: Prior) -> Model:
+    """Add the pseudo-votes of the prior to tempered rates; rates that are known stay as they are."""
+    votes = (
+        seen.votes[:, None, None] * model.class_probabilities[:, None] * model.confusion
+        + prior.confusion
+    )
+    total = votes.sum(axis=2, keepdims=True)
+    confusion = np.divide(votes, total, out=np.full_like(votes, 0.5), where=total > 0)
+    if prior.fixed_rates is not None:
+        confusion = np.where(prior.fixed_rates[:, :, None], fitted.confusion, confusion)
+    return Model(model.class_probabilities, confusion)
+
+
+def _reached_separation(blocks: Blocks, model: Model, slope: float, shift: float) -> float:
+    """Mean tempered log-odds of the positive items less that of the negative ones."""
+
+    def work(block: Block) -> tuple[float, float, float, float]:
+        odds = shift + slope * log_odds(block, model)
+        q = 1.0 / (1.0 + np.exp(-odds))
+        positive, negative = block.counts * q, block.counts * (1 - q)
+        return (
+            float(positive @ odds),
+            float(positive.sum()),
+            float(negative @ odds),
+            float(negative.sum()),
+        )
+
+    above, positives, below, negatives = blocks.total(work)
+    return float(above / max(positives, 1e-12) - below / max(negatives, 1e-12))
+
+
+def independent_bic(fitted: Fit, blocks: Blocks, *, known_prevalence: bool) -> float:
+    """−2 log-likelihood + parameters · log(items)."""
+    parameters = fitted.model.confusion[:, :, 1:].size + (not known_prevalence)
+    return float(-2 * fitted.log_likelihood + parameters * np.log(blocks.tally.items))
+
+
+def gold_spread(gold: Gold) -> Spread:
+    """Prediction-powered intervals, on the plain scale."""
+    centre = {
+        name: value if name != "prevalence" else value.reshape(())
+        for name, value in gold.centres.items()
+    }
+    error = {
+        name: value if name != "prevalence" else value.reshape(())
+        for name, value in gold.errors.items()
+    }
+    return Spread(centre, error, plain=True)
