@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from operator import index
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -59,8 +61,12 @@ def rates(
     -------
     sensitivity, specificity : (m,) arrays
     """
-    _check_seed(seed)
-    random = np.random.default_rng(seed)
+    classifiers = _whole("classifiers", classifiers)
+    for name, value in (("low", low), ("high", high)):
+        _probabilities(name, value, 0)
+    if low > high:
+        raise OptionsError(f"low= must not be above high=, got {low} and {high}.")
+    random = _random(seed)
     return random.uniform(low, high, classifiers), random.uniform(low, high, classifiers)
 
 
@@ -107,22 +113,21 @@ def votes(
     >>> bool((drawn.votes[:, 0] == drawn.votes[:, 1]).all())
     True
     """
-    _check_seed(seed)
+    items = _whole("items", items)
     if sensitivity is None and specificity is None and classifiers is not None:
-        _check_count("classifiers", classifiers)
         psi, eta = rates(classifiers, seed=seed)
     elif sensitivity is not None and specificity is not None and classifiers is None:
-        psi, eta = _rate("sensitivity", sensitivity), _rate("specificity", specificity)
+        psi = _probabilities("sensitivity", sensitivity, 1)
+        eta = _probabilities("specificity", specificity, 1)
         if psi.shape != eta.shape:
             raise OptionsError(
                 f"Expected one sensitivity and one specificity a classifier, got {psi.size} and {eta.size}; make them agree."
             )
     else:
         raise OptionsError("Give either classifiers=, or both sensitivity= and specificity=.")
-    _check_count("items", items)
     for name, value in (("prevalence", prevalence), ("missing", missing), ("copying", copying)):
-        _rate(name, [value])
-    random = np.random.default_rng(None if seed is None else [seed, 1])
+        _probabilities(name, value, 0)
+    random = _random(seed, 1)
     truth = random.random(items) < prevalence
     drawn = _draw(random, truth, psi, eta)
     psi, eta = _copy(random, drawn, psi, eta, _groups(copies, len(psi)), copying)
@@ -183,42 +188,65 @@ def exact(
     >>> len(simulate.exact([0.8, 0.7, 0.6], [0.7, 0.7, 0.9]))
     8
     """
-    psi, eta = _rate("sensitivity", sensitivity), _rate("specificity", specificity)
-    if psi.shape != eta.shape or not 1 <= len(psi) <= MOST_EXACT:
+    psi = _probabilities("sensitivity", sensitivity, 1)
+    eta = _probabilities("specificity", specificity, 1)
+    if psi.shape != eta.shape or len(psi) > MOST_EXACT:
         raise OptionsError(
             f"Expected as many sensitivities as specificities, at most {MOST_EXACT}; give fewer."
         )
-    _rate("prevalence", [prevalence])
+    _probabilities("prevalence", prevalence, 0)
+    items = _positive("items", items)
     codes = np.arange(1 << len(psi))[:, None] >> np.arange(len(psi)) & 1
     positive = np.where(codes == 1, psi, 1 - psi).prod(axis=1)
     negative = np.where(codes == 1, 1 - eta, eta).prod(axis=1)
     return Tally.from_codes(codes, items * (prevalence * positive + (1 - prevalence) * negative))
 
 
-def _rate(name: str, value: ArrayLike) -> Array:
-    array = np.asarray(value, dtype=np.float64)
-    if array.ndim != 1 or not ((array >= 0) & (array <= 1)).all():
+def _probabilities(name: str, value: ArrayLike, dimensions: int) -> Array:
+    try:
+        array = np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError):
+        array = np.empty(0)
+    if array.ndim != dimensions or not array.size or not ((array >= 0) & (array <= 1)).all():
         raise OptionsError(
-            f"{name}= must hold probabilities between 0 and 1, got {value}; mend them."
+            f"{name}= must hold probabilities between 0 and 1, got {value!r}; mend them."
         )
     return array
 
 
-def _check_count(name: str, value: int) -> None:
-    if int(value) != value or value < 1:
-        raise OptionsError(f"{name}= must be a whole number of at least 1, got {value}.")
+def _whole(name: str, value: Any, least: int = 1) -> int:
+    try:
+        whole = int(value)
+    except (TypeError, ValueError, OverflowError):
+        whole = least - 1
+    if whole < least or whole != value:
+        raise OptionsError(f"{name}= must be a whole number of at least {least}, got {value!r}.")
+    return whole
 
 
-def _check_seed(seed: int | None) -> None:
-    if seed is not None and (int(seed) != seed or seed < 0):
-        raise OptionsError(f"seed= must be a whole number of at least 0, or None, got {seed}.")
+def _positive(name: str, value: Any) -> float:
+    if not isinstance(value, int | float | np.number) or not 0 < value < float("inf"):
+        raise OptionsError(f"{name}= must be a number above 0, got {value!r}.")
+    return float(value)
+
+
+def _random(seed: int | None, *stream: int) -> np.random.Generator:
+    return np.random.default_rng(None if seed is None else [_whole("seed", seed, 0), *stream])
 
 
 def _groups(copies: Sequence[Sequence[int]], classifiers: int) -> list[list[int]]:
-    groups = [list(group) for group in copies]
+    try:
+        groups = [[index(member) for member in group] for group in copies]
+    except TypeError:
+        groups = [[]]
     members = [member for group in groups for member in group]
-    if len(set(members)) < len(members) or any(not 0 <= member < classifiers for member in members):
+    if (
+        not all(groups)
+        or len(set(members)) < len(members)
+        or any(not 0 <= member < classifiers for member in members)
+    ):
         raise OptionsError(
-            f"copies= must hold groups of positions 0 to {classifiers - 1}, none of them twice; got {copies}."
+            f"copies= must hold groups of positions 0 to {classifiers - 1}, none of them twice; "
+            f"got {copies!r}."
         )
     return groups
