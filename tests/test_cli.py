@@ -144,8 +144,8 @@ def test_json_is_all_there_is_on_stdout_and_has_the_documented_keys():
     write(table(drawn().votes), "votes.csv")
     pl.DataFrame(np.random.default_rng(0).integers(0, 2, (300, 4))).write_csv("coins.csv")
     keys = documented_keys()
-    for file in ("votes.csv", "coins.csv"):
-        assert keys_of(as_json(file)) == keys
+    assert keys_of(as_json("votes.csv")) == keys
+    assert keys_of(as_json("coins.csv")) == {key for key in keys if not key.startswith("alarm.")}
     assert all(ord(sign) < 128 for sign in succeed("estimate", "votes.csv", "--json"))
 
 
@@ -158,7 +158,7 @@ def keys_of(found, before=""):
     keys = set()
     for key, value in found.items():
         keys.add(before + key)
-        if isinstance(value, dict) and key != "reading":
+        if isinstance(value, dict) and key not in {"reading", "model"}:
             keys |= keys_of(value, f"{before}{key}.")
         elif isinstance(value, list) and value and isinstance(value[0], dict):
             keys |= keys_of(value[0], f"{before}{key}[].")

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from labelfree._groups import MOST_SCORED, pointer
 from labelfree._intervals import covariance_of_logits
 from labelfree._latent_class import Fit, Model, Prior, fit
 from labelfree._moments import Moments, moments
@@ -85,7 +86,7 @@ def alarm(
     if m <= 3 or covariance is None:
         return Alarm(testable=False, p_value=1.0, residuals=np.zeros((m, m)), pair=(0, 1))
     residuals = standardised_residuals(seen, fitted.model, covariance, blocks.tally.sample_size)
-    found = _judged(residuals)
+    found = _judged(residuals, seen)
     if blocks.tally.sample_size < FEW_ITEMS and found.raised:
         found = _simulated(blocks.tally, fitted.model, prior, found)
     if (
@@ -107,14 +108,21 @@ def _upper_tail(statistic: float, freedom: int) -> float:
     return float(chdtrc(freedom, statistic)) if freedom > 0 else 1.0
 
 
-def _judged(residuals: Array) -> Alarm:
-    """Bonferroni over the pairs that have a residual."""
+def _judged(residuals: Array, seen: Moments) -> Alarm:
+    """Bonferroni over the pairs that have a residual; the pointer names the pair.
+
+    The pointer, as the largest residual of a good classifier's copy often is its partner's with
+    another: the fit gives way where that costs least.
+    """
     from scipy.special import ndtr
 
     size = np.abs(residuals)
-    place = np.unravel_index(int(np.argmax(size)), size.shape)
     pairs = int((size > 0).sum()) // 2
-    p_value = min(1.0, 2 * max(pairs, 1) * float(ndtr(-size[place])))
+    p_value = min(1.0, 2 * max(pairs, 1) * float(ndtr(-size.max())))
+    score = size
+    if p_value <= ALARM_LEVEL and 4 < len(size) <= MOST_SCORED:
+        score = pointer(seen.covariance)
+    place = np.unravel_index(int(np.argmax(score)), score.shape)
     return Alarm(pairs > 0, p_value, residuals, (int(min(place)), int(max(place))))
 
 
@@ -179,6 +187,9 @@ def _slopes_of_difference(model: Model) -> Array:
 
 def joint_residual(seen: Moments, model: Model, prior: Prior, items: float) -> tuple[float, int]:
     """M₂: residuals of all means and pairs in the metric that fitting leaves; and its degrees of freedom.
+
+    Means and pairs leave one direction of the parameters open, the imbalance (JNK Lemmas 1 and 2),
+    so that m(m − 3)/2 degrees of freedom remain, as many with the prevalence known as without.
 
     Votes are ±1, so a product of two monomials is the monomial of the classifiers in one of them
     only, and every fourth moment given the class is a product of means.

@@ -97,7 +97,7 @@ def plan(
     --------
     >>> import labelfree as lf
     >>> lf.plan(5, sensitivity=0.8, specificity=0.9, prevalence=0.3).items
-    2108
+    1015
     """
     psi, eta = _rates(classifiers, sensitivity, specificity)
     for name, value in (("prevalence", prevalence), ("width", width), ("level", level)):

@@ -311,10 +311,15 @@ class Estimate:
             ``label``, ``probability``. An item without any vote gets the prior's label, with a warning.
         """
         checked, rule_here = self._prepared(votes, rule, reading)
-        table = checked.keeps_table
-        answers = answer(rule_here, checked, label=True, probability=table)
+        own = rule == "posterior"
+        answers = answer(rule_here, checked, label=True, probability=own and checked.keeps_table)
         self._warn_unvoted(answers.unvoted)
-        return checked.give_back(answers.labels, answers.probabilities)
+        probabilities = answers.probabilities
+        if checked.keeps_table and self._choice is not None and not own:
+            # The probability is the posterior's, whatever rule labels.
+            posterior = self._choice.rule.of(self._order(checked))
+            probabilities = answer(posterior, checked, label=False, probability=True).probabilities
+        return checked.give_back(answers.labels, probabilities)
 
     def probability(self, votes: Any, **reading: Any) -> Any:
         """Probability that each item is positive, given its votes.
@@ -363,7 +368,7 @@ class Estimate:
                 "with determined rates."
             )
         checked, rule = self._prepared(votes, "posterior", reading)
-        order = [self.classifiers.index(name) for name in checked.classifiers]
+        order = self._order(checked)
         logits = np.concatenate([[0], *((1 + 2 * i, 2 + 2 * i) for i in order)]).astype(np.intp)
         part = covariance[np.ix_(logits, logits)]
         choice = self._chosen()
@@ -383,6 +388,12 @@ class Estimate:
         return sql(self._chosen().rule, self.classifiers, self.classes)
 
     def _prepared(self, votes: Any, rule: str, reading: Mapping[str, Any]) -> tuple[Votes, Rule]:
+        fixed = [name for name in ("positive", "classes") if reading.get(name) is not None]
+        if fixed:
+            raise OptionsError(
+                f"{fixed[0]}= was settled when the estimate was made ({listed(self.classes)}, the last positive); "
+                "leave it out here."
+            )
         options = {**self.reading, **reading}
         checked = read_votes(
             votes, **{"classes": self.classes, "classifiers": self.classifiers, **options}
@@ -392,9 +403,11 @@ class Estimate:
             raise OptionsError(
                 f"The estimate knows nothing of classifier {listed(unknown)}; it was made from {listed(self.classifiers)}."
             )
-        own = self._rule(rule)
-        order = [self.classifiers.index(name) for name in checked.classifiers]
-        return checked, own.of(order)
+        return checked, self._rule(rule).of(self._order(checked))
+
+    def _order(self, votes: Votes) -> list[int]:
+        """Places of the votes' classifiers among the estimate's."""
+        return [self.classifiers.index(name) for name in votes.classifiers]
 
     def _rule(self, name: str) -> Rule:
         if name == "majority":
@@ -450,6 +463,8 @@ class Estimate:
             "groups": [list(group) for group in self.groups] if known else [],
             "effective_number": self.effective_number if known else None,
             "alarm": None if self._alarm is None else plain_alarm(self._alarm),
+            "class_probabilities": self.class_probabilities.tolist() if known else None,
+            "confusion": self.confusion.tolist() if known else None,
             "model": None if choice is None else plain_choice(choice),
             "vector": None if self._vector is None else self._vector.tolist(),
             "covariance": plain_covariance(self._covariance),

@@ -1,0 +1,230 @@
+import itertools
+
+import numpy as np
+import pytest
+
+import labelfree as lf
+from labelfree._dependence import (
+    _products_of_monomials,
+    effective_number,
+    joint_residual,
+    separation,
+    standardised_residuals,
+)
+from labelfree._intervals import covariance_of_logits
+from labelfree._latent_class import Model, Prior, fit
+from labelfree._moments import moments
+from labelfree._products import Blocks
+
+SENSITIVITY = np.array([0.8, 0.7, 0.9, 0.6, 0.75])
+SPECIFICITY = np.array([0.7, 0.8, 0.8, 0.9, 0.6])
+
+
+def every_pattern(model):
+    """All votes ±1 of m classifiers with their probabilities."""
+    m = len(model.confusion)
+    patterns = np.array(list(itertools.product((0, 1), repeat=m)))
+    chance = model.confusion[:, :, 1].T[:, None, :]
+    given = np.where(patterns == 1, chance, 1 - chance).prod(axis=2)
+    return 2 * patterns - 1, model.class_probabilities @ given
+
+
+def at(model, logits):
+    share = 1 / (1 + np.exp(-logits))
+    chance = share[1:].reshape(-1, 2)
+    return Model.binary(2 * share[0] - 1, chance[:, 1], 1 - chance[:, 0])
+
+
+def logits_of(model):
+    share = np.concatenate([model.class_probabilities[1:], model.confusion[:, :, 1].reshape(-1)])
+    return np.log(share / (1 - share))
+
+
+@pytest.fixture(scope="module")
+def setting():
+    drawn = lf.simulate.votes(
+        3000, sensitivity=SENSITIVITY, specificity=SPECIFICITY, prevalence=0.4, seed=2
+    )
+    blocks = Blocks(lf.tally(drawn.votes))
+    prior = Prior.flat(5, 2, 1.0)
+    found = fit(blocks, Model.binary(-0.2, SENSITIVITY, SPECIFICITY), prior)
+    return blocks, moments(blocks), found.model, prior
+
+
+def test_residuals_are_those_of_plain_enumeration(setting):
+    blocks, seen, model, prior = setting
+    covariance = covariance_of_logits(blocks, model, prior)
+    found = standardised_residuals(seen, model, covariance, 3000)
+    votes, chance = every_pattern(model)
+    place, step = logits_of(model), 1e-5
+
+    def pair(model, i, j):
+        votes, chance = every_pattern(model)
+        mean = chance @ votes
+        return chance @ ((votes[:, i] - mean[i]) * (votes[:, j] - mean[j]))
+
+    mean = chance @ votes
+    for i, j in itertools.combinations(range(5), 2):
+        product = (votes[:, i] - mean[i]) * (votes[:, j] - mean[j])
+        spread = chance @ product**2 - (chance @ product) ** 2
+        slope = np.array(
+            [
+                (
+                    pair(at(model, place + step * axis), i, j)
+                    - pair(at(model, place - step * axis), i, j)
+                )
+                / (2 * step)
+                for axis in np.eye(11)
+            ]
+        )
+        variance = spread / 3000 - slope @ covariance @ slope
+        expected = (seen.covariance[i, j] - chance @ product) / np.sqrt(variance)
+        if variance > 0.15 * spread / 3000:
+            assert found[i, j] == pytest.approx(expected, rel=1e-4)
+            assert found[j, i] == pytest.approx(expected, rel=1e-4)
+        else:
+            assert found[i, j] == 0
+    assert (found != 0).any()
+
+
+def test_products_of_monomials_are_those_of_plain_enumeration(setting):
+    _, _, model, _ = setting
+    members = np.array(
+        [[1, 0, 0, 0, 0], [1, 1, 0, 0, 0], [0, 1, 1, 0, 0], [0, 0, 0, 1, 1], [0, 0, 1, 0, 0]], float
+    )
+    votes = every_pattern(model)[0]
+    for y in (0, 1):
+        chance = model.confusion[:, y, 1]
+        given = np.where(votes == 1, chance, 1 - chance).prod(axis=1)
+        monomials = np.array([np.where(row == 1, votes, 1).prod(axis=1) for row in members])
+        expected = (monomials * given) @ monomials.T
+        np.testing.assert_allclose(
+            _products_of_monomials(members, 2 * chance - 1), expected, atol=1e-12
+        )
+
+
+def test_joint_residual_is_that_of_plain_enumeration(setting):
+    _, seen, model, prior = setting
+    statistic, freedom = joint_residual(seen, model, prior, 3000)
+    pairs = list(itertools.combinations(range(5), 2))
+
+    def monomials(votes):
+        return np.concatenate([votes.T, np.array([votes[:, i] * votes[:, j] for i, j in pairs])])
+
+    def expected(model):
+        votes, chance = every_pattern(model)
+        return monomials(votes) @ chance
+
+    votes, chance = every_pattern(model)
+    values = monomials(votes)
+    spread = (values * chance) @ values.T - np.outer(values @ chance, values @ chance)
+    place, step = logits_of(model), 1e-5
+    slopes = np.array(
+        [
+            (expected(at(model, place + step * a)) - expected(at(model, place - step * a)))
+            / (2 * step)
+            for a in np.eye(11)
+        ]
+    ).T
+    inverse = np.linalg.inv(spread)
+    taken = np.linalg.pinv(slopes.T @ inverse @ slopes, rcond=1e-8)
+    metric = inverse - inverse @ slopes @ taken @ slopes.T @ inverse
+    raw = seen.covariance + np.outer(seen.mean, seen.mean)
+    error = np.concatenate([seen.mean, [raw[i, j] for i, j in pairs]]) - expected(model)
+    assert freedom == 15 - 10  # means and pairs say nothing of the imbalance: 10 of 11 directions
+    assert statistic == pytest.approx(3000 * error @ metric @ error, rel=1e-4)
+
+
+def test_a_copy_raises_the_alarm_and_is_named():
+    drawn = lf.simulate.votes(5000, classifiers=8, copies=[(2, 6)], copying=0.3, seed=3)
+    estimate = lf.estimate(drawn.votes)
+    assert estimate.alarm.raised
+    assert estimate.alarm.pair == (2, 6)
+    assert estimate.alarm.joint_p_value < 1e-6
+    assert estimate.verdict.level == "caution"
+
+
+def test_independent_classifiers_raise_none():
+    drawn = lf.simulate.votes(5000, classifiers=8, seed=4)
+    estimate = lf.estimate(drawn.votes)
+    assert not estimate.alarm.raised
+    assert estimate.dependence == "independent"
+    assert estimate.effective_number == 8
+    assert estimate.verdict.level == "sound"
+
+
+def test_three_classifiers_leave_nothing_to_test_and_the_verdict_says_so():
+    drawn = lf.simulate.votes(5000, sensitivity=SENSITIVITY[:3], specificity=SPECIFICITY[:3])
+    estimate = lf.estimate(drawn.votes)
+    assert not estimate.alarm.testable
+    assert estimate.verdict.level == "caution"
+    assert "nothing to test" in estimate.verdict.reasons[0]
+
+
+def test_ignoring_dependence_is_said_in_the_verdict():
+    drawn = lf.simulate.votes(5000, classifiers=8, seed=4)
+    estimate = lf.estimate(drawn.votes, dependence="ignore")
+    assert estimate.verdict.level == "caution"
+    assert "not looked at" in estimate.verdict.reasons[0]
+
+
+def test_few_items_are_checked_by_simulation():
+    raised = 0
+    for seed in range(12):
+        drawn = lf.simulate.votes(120, classifiers=8, seed=seed)
+        estimate = lf.estimate(drawn.votes)
+        raised += estimate.verdict.level != "unidentified" and estimate.alarm.raised
+    assert raised <= 3
+
+
+def test_separation_and_effective_number():
+    psi, eta = np.array([0.8]), np.array([0.7])
+    vote = np.array([0.2, 0.8]), np.array([0.7, 0.3])
+    expected = ((vote[0] - vote[1]) * np.log(vote[0] / vote[1])).sum()
+    assert separation(psi, eta)[0] == pytest.approx(expected)
+    assert effective_number(np.array([1.0, 2.0, 3.0]), 6.0) == 3
+    assert effective_number(np.array([1.0, 2.0, 3.0]), 2.0) == 1
+    assert effective_number(np.zeros(3), 0.0) == 1
+
+
+@pytest.mark.parametrize(
+    "dependence",
+    [
+        "yes",
+        [("classifier_1", "stranger")],
+        [("classifier_1",)],
+        [("classifier_1", "classifier_2"), ("classifier_2", "classifier_3")],
+        [tuple(f"classifier_{i}" for i in range(1, 5)), ("classifier_5", "classifier_6")],
+    ],
+)
+def test_bad_groups_get_a_sentence(dependence):
+    drawn = lf.simulate.votes(500, classifiers=6)
+    with pytest.raises(lf.OptionsError, match="dependence="):
+        lf.estimate(drawn.votes, dependence=dependence)
+
+
+@pytest.mark.parametrize(
+    "known",
+    [
+        {"stranger": {"sensitivity": 0.9}},
+        {"classifier_1": {"accuracy": 0.9}},
+        {"classifier_1": {"sensitivity": 1.0}},
+        {"classifier_1": {"sensitivity": -3}},
+        {"classifier_1": {"sensitivity": "high"}},
+        {"classifier_1": {"sensitivity": (0.5, 3)}},
+        {"classifier_1": {"sensitivity": (2, 3, 4)}},
+    ],
+)
+def test_bad_known_rates_get_a_sentence(known):
+    drawn = lf.simulate.votes(500, classifiers=6)
+    with pytest.raises(lf.OptionsError, match="known="):
+        lf.estimate(drawn.votes, known=known)
+
+
+def test_known_rates_fix_the_direction():
+    drawn = lf.simulate.votes(
+        4000, sensitivity=[0.9, 0.2, 0.3, 0.25], specificity=[0.9, 0.2, 0.25, 0.3], seed=1
+    )
+    assert lf.estimate(drawn.votes).sensitivity[0] < 0.5
+    known = {"classifier_1": {"sensitivity": (90, 10)}}
+    assert lf.estimate(drawn.votes, known=known).sensitivity[0] > 0.5

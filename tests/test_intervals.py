@@ -1,0 +1,177 @@
+import numpy as np
+import pytest
+
+import labelfree as lf
+from labelfree._intervals import covariance_of_logits, log_odds_errors, spread_of
+from labelfree._latent_class import Model, Prior, information
+from labelfree._products import Block, Blocks
+
+
+def fitted(items=4000, seed=1, missing=0.0):
+    drawn = lf.simulate.votes(
+        items,
+        sensitivity=[0.8, 0.7, 0.9, 0.6, 0.75],
+        specificity=[0.7, 0.8, 0.8, 0.9, 0.6],
+        missing=missing,
+        seed=seed,
+    )
+    return drawn, lf.estimate(drawn.votes, missing=-1, dependence="ignore")
+
+
+def numbers(logits):
+    """Rates, balanced accuracy and prevalence from the logits, as a plain function."""
+    share = 1 / (1 + np.exp(-logits))
+    specificity, sensitivity = 1 - share[1::2], share[2::2]
+    return {
+        "sensitivity": sensitivity,
+        "specificity": specificity,
+        "balanced_accuracy": (sensitivity + specificity) / 2,
+        "prevalence": share[:1],
+    }
+
+
+def logits_of(model):
+    share = np.concatenate([model.class_probabilities[1:], model.confusion[:, :, 1].reshape(-1)])
+    return np.log(share / (1 - share))
+
+
+def test_standard_errors_are_those_of_the_delta_method():
+    _, estimate = fitted()
+    model, covariance = estimate._choice.model, estimate._covariance
+    place, step = logits_of(model), 1e-5
+    spread = spread_of(model, covariance)
+    for name in spread.error:
+        up, down = [], []
+        for each in range(len(place)):
+            move = np.zeros(len(place))
+            move[each] = step
+            up.append(numbers(place + move)[name])
+            down.append(numbers(place - move)[name])
+        slopes = (np.array(up) - np.array(down)) / (2 * step)
+        value = numbers(place)[name]
+        slopes = slopes / (value * (1 - value))  # of the logit
+        expected = np.sqrt(np.einsum("dq,de,eq->q", slopes, covariance, slopes))
+        np.testing.assert_allclose(np.atleast_1d(spread.error[name]), expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize("missing", [0.0, 0.3])
+def test_error_of_an_items_log_odds_is_that_of_the_delta_method(missing):
+    drawn, estimate = fitted(missing=missing)
+    model, covariance = estimate._choice.model, estimate._covariance
+    codes = drawn.votes[:50]
+
+    def log_odds(logits):
+        share = 1 / (1 + np.exp(-logits))
+        chance = share[1:].reshape(-1, 2)
+        vote = np.where(codes[:, :, None] == 1, np.log(chance), np.log(1 - chance))
+        terms = np.where(codes[:, :, None] >= 0, vote, 0).sum(axis=1)
+        return terms[:, 1] - terms[:, 0] + logits[0]
+
+    place, step = logits_of(model), 1e-5
+    slopes = np.array(
+        [
+            (log_odds(place + step * axis) - log_odds(place - step * axis)) / (2 * step)
+            for axis in np.eye(len(place))
+        ]
+    )
+    expected = np.sqrt(np.einsum("dp,de,ep->p", slopes, covariance, slopes))
+    np.testing.assert_allclose(
+        log_odds_errors(Block(codes, np.ones(50), 2), model, covariance), expected, rtol=1e-6
+    )
+    ends = estimate.probability_interval(drawn.votes[:50])
+    odds = np.log(ends / (1 - ends))
+    np.testing.assert_allclose(odds[:, 1] - odds[:, 0], 2 * 1.959964 * expected, rtol=1e-5)
+
+
+def test_covariance_is_the_inverse_of_the_information_and_zero_where_a_rate_is_known():
+    drawn, _ = fitted()
+    blocks = Blocks(lf.tally(drawn.votes))
+    model = Model.binary(0.0, drawn.sensitivity, drawn.specificity)
+    fixed = np.zeros((5, 2), dtype=bool)
+    fixed[2, 1] = True
+    prior = Prior(np.ones(2), np.ones((5, 2, 2)), fixed_classes=True, fixed_rates=fixed)
+    covariance = covariance_of_logits(blocks, model, prior)
+    free = np.array([place not in {0, 6} for place in range(11)])
+    inside = information(blocks, model, prior)[np.ix_(free, free)]
+    np.testing.assert_allclose(covariance[np.ix_(free, free)] @ inside, np.eye(9), atol=1e-9)
+    assert not covariance[~free].any()
+    assert not covariance[:, ~free].any()
+
+
+def test_an_estimates_intervals_hold_their_numbers_and_grow_with_the_level():
+    _, estimate = fitted()
+    for name in ("sensitivity", "specificity", "balanced_accuracy", "prevalence", "imbalance"):
+        narrow, wide = estimate.interval(name, 0.5), estimate.interval(name, 0.99)
+        value = np.asarray(getattr(estimate, name))
+        assert (narrow[..., 0] < value).all()
+        assert (value < narrow[..., 1]).all()
+        assert (wide[..., 0] < narrow[..., 0]).all()
+        assert (wide[..., 1] > narrow[..., 1]).all()
+    assert estimate.interval("sensitivity").shape == (5, 2)
+    assert estimate.interval("prevalence").shape == (2,)
+    np.testing.assert_allclose(
+        estimate.interval("imbalance"), 2 * estimate.interval("prevalence") - 1
+    )
+
+
+def test_known_rates_and_prevalence_have_no_width_and_no_error():
+    drawn, _ = fitted()
+    for method in ("map", "likelihood", "tensor"):
+        estimate = lf.estimate(
+            drawn.votes,
+            method=method,
+            prevalence=0.4,
+            known={"classifier_2": {"sensitivity": 0.71}},
+        )
+        assert estimate.prevalence == pytest.approx(0.4, abs=1e-12)
+        assert estimate.sensitivity[1] == pytest.approx(0.71, abs=1e-12)
+        np.testing.assert_allclose(estimate.interval("prevalence"), 0.4, atol=1e-9)
+        np.testing.assert_allclose(estimate.interval("sensitivity")[1], 0.71, atol=1e-9)
+
+
+def test_a_beta_prior_draws_a_rate_towards_it_and_narrows_its_interval():
+    drawn, plain = fitted(items=300)
+    believed = {"classifier_4": {"specificity": (900, 100)}}
+    estimate = lf.estimate(drawn.votes, known=believed, dependence="ignore")
+    assert abs(estimate.specificity[3] - 0.9) < abs(plain.specificity[3] - 0.9) + 1e-9
+    assert abs(estimate.specificity[3] - 0.9) < 0.02
+    assert (
+        np.diff(estimate.interval("specificity")[3])[0]
+        < np.diff(plain.interval("specificity")[3])[0]
+    )
+
+
+def test_exact_probabilities_have_intervals_without_width():
+    counted = lf.simulate.exact([0.8, 0.7, 0.9, 0.6], [0.7, 0.8, 0.8, 0.9], 0.4)
+    for method in ("map", "likelihood", "tensor"):
+        estimate = lf.estimate(counted, method=method, prior=0)
+        np.testing.assert_allclose(estimate.interval("prevalence"), 0.4, atol=1e-9)
+
+
+def test_singular_information_gives_no_interval_but_a_sentence():
+    drawn, _ = fitted(items=200)
+    votes = drawn.votes.astype(float)
+    votes[:, 4] = np.nan
+    estimate = lf.estimate(votes, prior=0, classes=(0, 1))
+    with pytest.raises(lf.NotIdentifiedError, match="no intervals"):
+        estimate.interval("sensitivity")
+    assert estimate.table()[0]["sensitivity_low"] is None
+    assert any("no intervals" in reason for reason in estimate.verdict.reasons)
+    assert "nan" not in repr(estimate).lower()
+
+
+@pytest.mark.parametrize(
+    ("quantity", "level"),
+    [("accuracy", 0.95), ("sensitivity", 0.0), ("sensitivity", 1.0), ("sensitivity", 7)],
+)
+def test_bad_requests_get_a_sentence(quantity, level):
+    _, estimate = fitted(items=500)
+    with pytest.raises(lf.OptionsError, match=r"level=|There is no"):
+        estimate.interval(quantity, level)
+
+
+def test_moment_methods_have_intervals_of_their_own_that_are_wider_for_the_tensor():
+    drawn = lf.simulate.votes(10_000, classifiers=8, prevalence=0.8, seed=5)
+    tensor = lf.estimate(drawn.votes, method="tensor").interval("prevalence")
+    best = lf.estimate(drawn.votes).interval("prevalence")
+    assert np.diff(tensor)[0] > np.diff(best)[0]
