@@ -39,7 +39,7 @@ Array = NDArray[np.float64]
 Known = Mapping[str, Mapping[str, Any]]
 
 METHODS = ("map", "likelihood", "tensor")
-DEPENDENCE = ("auto", "ignore")
+DEPENDENCE = ("auto", "test", "ignore")
 MOST_IN_GROUP = 5  # classifiers of a group that the user may name: its table has 2^5 cells a class
 
 
@@ -90,9 +90,9 @@ def estimate(
     known : mapping, optional
         What is known of some classifiers' rates: ``{"a": {"sensitivity": 0.9}}`` holds a rate
         fixed, ``{"a": {"specificity": (18, 2)}}`` gives it a Beta(18, 2) prior.
-    dependence : {"auto", "ignore"} or sequence of groups of classifier names, default "auto"
-        "auto" tests whether the classifiers share errors and models it where they do; "ignore"
-        does neither; groups, as ``[("a", "b")]``, are taken as classifiers that copy one another.
+    dependence : {"auto", "test", "ignore"} or sequence of groups of names, default "auto"
+        "auto" tests whether the classifiers share errors and models it where they do; "test" only
+        tests; "ignore" does neither; groups, as ``[("a", "b")]``, are taken as classifiers that copy one another.
     level : float, default 0.95
         Of the intervals.
     vector : {"triplets", "log-linear", "iterated"}, default "triplets"
@@ -132,8 +132,8 @@ def estimate(
     look_for_signal(findings, walk.seen, counted.sample_size, counted.classifiers)
     choice, tested = None, None
     if not findings.fatal:
-        choice, tested = walk.choose(dependence != "ignore", groups)
-        _look(findings, walk, choice, tested, level, asked=dependence != "ignore")
+        choice, tested = walk.choose(dependence, groups)
+        _look(findings, walk, choice, tested, level, asked=not _is(dependence, "ignore"))
     whole = np.isfinite(counted.sample_size)
     return Estimate(
         classifiers=counted.classifiers,
@@ -189,7 +189,7 @@ class _Walk:
         """Whether the steps before the likelihood settled."""
         return self.found.converged and (self.imbalance is None or self.imbalance.converged)
 
-    def choose(self, test: bool, groups: Sequence[Sequence[int]]) -> tuple[Choice, Alarm]:
+    def choose(self, dependence: Any, groups: Sequence[Sequence[int]]) -> tuple[Choice, Alarm]:
         """Fit the independent model, test it, and go on to what the test asks for."""
         spectral, self.imbalance = self._spectral(
             self.blocks, self.method, rough=self.method == "map"
@@ -197,10 +197,10 @@ class _Walk:
         fitted = fit(self.blocks, spectral, self.prior)
         self.covariance = covariance_of_logits(self.blocks, fitted.model, self.prior)
         choice = self._independent(fitted, spectral)
-        if not test:
+        if _is(dependence, "ignore"):
             return choice, Alarm(False, 1.0, np.zeros((len(self.seen.mean),) * 2), (0, 1))
         tested = alarm(self.blocks, self.seen, fitted, self.prior, self.covariance)
-        if self.method == "map" and (groups or tested.raised):
+        if self.method == "map" and (groups or (tested.raised and _is(dependence, "auto"))):
             other, _ = self._spectral(self.blocks, "tensor")
             choice = dependent(
                 self.blocks,
@@ -331,6 +331,11 @@ def _check_options(
         raise OptionsError(f"level= must lie between 0 and 1, both excluded, got {level!r}.")
 
 
+def _is(option: Any, word: str) -> bool:
+    """Compare an option that may also be a list."""
+    return isinstance(option, str) and option == word
+
+
 def _is_number(value: Any, low: float, high: float) -> bool:
     try:
         return bool(low < float(value) < high)
@@ -351,7 +356,7 @@ def _check_tally(counted: Tally) -> None:
 
 
 def _groups_asked(dependence: Any, classifiers: tuple[str, ...]) -> list[list[int]]:
-    """Places of the user's own groups; none for "auto" and "ignore"."""
+    """Places of the user's own groups; none where a word is given."""
     if isinstance(dependence, str):
         if dependence not in DEPENDENCE:
             raise OptionsError(

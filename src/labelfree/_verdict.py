@@ -16,7 +16,8 @@ from labelfree._rank_one import RankOne
 Array = NDArray[np.float64]
 
 LEVELS = ("sound", "caution", "unidentified")
-NO_SIGNAL = 0.05  # p-value above which the votes look as if all classifiers were guessing ...
+NO_SIGNAL = 0.1  # p-value above which the votes look as if all classifiers were guessing ...
+NO_THIRD = 0.25  # ... or all but two of them ...
 WEAK_SIGNAL = 0.001  # ... and above which that can barely be ruled out
 EXACT_SIGNAL = 1e-3  # score that rounding alone may leave where frequencies are exact
 WIDE = 0.2  # width of an interval from which it says little
@@ -93,7 +94,7 @@ def look_for_signal(
             "The classifiers agree no more than guessing would make them, so the votes do not tell good from bad.",
             "More items, or better classifiers.",
         )
-    elif not _beyond_chance(scores[np.triu(others)], NO_SIGNAL):
+    elif not _beyond_chance(scores[np.triu(others)], NO_THIRD):
         names = [classifiers[place] for place in strongest]
         findings.unidentified(
             f"Only {names[0]} and {names[1]} agree more than guessing would make them; it takes {NEEDED} such classifiers.",

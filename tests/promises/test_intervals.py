@@ -1,0 +1,98 @@
+"""Promised coverage of the intervals, and size and power of the alarm."""
+
+import numpy as np
+import pytest
+from common import sets
+
+import labelfree as lf
+
+pytestmark = pytest.mark.promise
+
+# (m, n, b, share of missing votes, lowest rate, highest rate)
+CELLS = [
+    (m, n, b, missing, 0.5, 0.8)
+    for m in (5, 10, 25)
+    for n in (500, 5000)
+    for b in (0.0, 0.6)
+    for missing in (0.0, 0.2)
+]
+HIGH = [
+    (10, 500, 0.6, 0.0, 0.6, 0.98),
+    (10, 5000, 0.0, 0.2, 0.6, 0.98),
+    (5, 5000, 0.0, 0.0, 0.6, 0.98),
+    (25, 500, 0.6, 0.0, 0.6, 0.98),
+]
+THREE = [(3, n, b, 0.0, 0.55, 0.9) for n in (500, 5000) for b in (0.0, 0.6)]
+
+
+def coverage(cell, number):
+    """Share of data sets whose 95 % intervals hold the truth: mean over the rates, and the prevalence."""
+    m, n, b, missing, low, high = cell
+    held = []
+    for each in range(number):
+        random = np.random.default_rng([m, n, each])
+        sensitivity, specificity = random.uniform(low, high, m), random.uniform(low, high, m)
+        drawn = lf.simulate.votes(
+            n,
+            sensitivity=sensitivity,
+            specificity=specificity,
+            prevalence=(1 + b) / 2,
+            missing=missing,
+            seed=int(random.integers(2**31)),
+        )
+        estimate = lf.estimate(drawn.votes, missing=-1, dependence="ignore")
+        if estimate.verdict.level == "unidentified":
+            continue  # no interval is claimed
+        hits = [
+            _holds(estimate.interval("sensitivity"), sensitivity).mean(),
+            _holds(estimate.interval("specificity"), specificity).mean(),
+        ]
+        held.append([np.mean(hits), _holds(estimate.interval("prevalence"), (1 + b) / 2)])
+    assert len(held) >= 0.85 * number  # few are refused as unidentified, even in the hardest cell
+    return np.mean(held, axis=0)
+
+
+def _holds(ends, truth):
+    return (ends[..., 0] <= truth) & (truth <= ends[..., 1])
+
+
+def test_intervals_cover_what_they_promise():
+    """Averaged over the cells, as the promise is; a single cell is noisy in the short form."""
+    rows = np.array([coverage(cell, sets(25, 400)) for cell in CELLS + HIGH])
+    assert 0.93 <= rows[:, 0].mean() <= 0.97
+    assert rows[:, 1].mean() >= 0.92
+    assert rows[:, 0].min() >= sets(0.86, 0.91)
+
+
+def test_three_classifiers_cover_at_least_nine_tenths():
+    rows = np.array([coverage(cell, sets(100, 1000)) for cell in THREE])
+    assert rows[:, 0].mean() >= 0.9
+    assert rows[:, 0].min() >= sets(0.86, 0.88)
+
+
+def raised(seed, **options):
+    random = np.random.default_rng([7, seed])
+    sensitivity, specificity = random.uniform(0.5, 0.8, 10), random.uniform(0.5, 0.8, 10)
+    drawn = lf.simulate.votes(
+        5000,
+        sensitivity=sensitivity,
+        specificity=specificity,
+        prevalence=0.65,
+        seed=int(random.integers(2**31)),
+        **options,
+    )
+    # The tensor method looks at the same alarm, and models nothing.
+    return lf.estimate(drawn.votes, method="map", dependence="test").alarm.raised
+
+
+def test_alarm_is_seldom_false():
+    number = sets(300, 2000)
+    noise = 3 * np.sqrt(0.05 * 0.95 / number) - 0.02  # what a true size of .05 may show by chance
+    assert np.mean([raised(seed) for seed in range(number)]) <= 0.07 + max(0.0, noise)
+
+
+def test_alarm_finds_a_pair_that_copies_one_vote_in_ten():
+    assert (
+        np.mean([raised(seed, copies=[(0, 1)], copying=0.1) for seed in range(sets(150, 1000))])
+        >= 0.95
+    )
