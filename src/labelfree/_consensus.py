@@ -132,7 +132,7 @@ def winners(scores: Array) -> NDArray[np.int8]:
     """Code of the best class; of several that tie, the last."""
     best = scores.max(axis=1, keepdims=True) - TIE
     last = scores.shape[1] - 1 - np.argmax((scores >= best)[:, ::-1], axis=1)
-    return last.astype(np.int8)
+    return np.asarray(last, dtype=np.int8)
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -129,7 +129,7 @@ class Reader:
         return [planes[b] for b in range(1, self.shape.planes) if (code + 1) >> b & 1]
 
     def _columns(self, start: int, stop: int) -> list[NDArray[np.generic]]:
-        columns = self.votes.columns
+        columns: Any = self.votes.columns
         if self.by_rows:
             return [np.ascontiguousarray(columns[start:stop]).reshape(-1)]
         return [column[start:stop] for column in columns]
@@ -205,7 +205,8 @@ def _equal(cells: NDArray[np.generic], value: object, out: NDArray[np.bool_]) ->
     if own is None or own != value:
         out[:] = False
         return out
-    return np.equal(cells, own, out=out)
+    np.equal(cells, own, out=out)
+    return out
 
 
 def _full(classifiers: int) -> Words:

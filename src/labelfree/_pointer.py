@@ -41,4 +41,4 @@ def pointer(covariance: Array) -> Array:
         np.abs(term, out=term)
         score[i, j] = score[j, i] = score[i, j] + term.sum()
     np.fill_diagonal(score, 0.0)
-    return np.maximum(score, 0.0)
+    return np.asarray(np.maximum(score, 0.0))

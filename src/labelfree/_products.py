@@ -15,17 +15,15 @@ dense and sparse patterns run through the same lines.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from labelfree._tally import Tally
 
-if TYPE_CHECKING:
-    from scipy.sparse import csr_array
-
 Array = NDArray[np.float64]
+Sparse = Any  # scipy.sparse.csr_array, whose stubs know no products with dense arrays
 Result = TypeVar("Result")
 
 BLOCK_CELLS = 1 << 19  # numbers a block: some megabytes, which stay in the cache
@@ -45,14 +43,14 @@ class Block:
         K.
     """
 
-    def __init__(self, codes: NDArray[np.int8] | csr_array, counts: Array, classes: int) -> None:
+    def __init__(self, codes: NDArray[np.int8] | Sparse, counts: Array, classes: int) -> None:
         self.codes = codes
         self.counts = counts
         self.classes = classes
         self.classifiers: int = codes.shape[1]
         # Columns label by label: those of label 1 for every classifier, then those of label 2 …
-        self.ones: Array | csr_array
-        self.voted: Array | csr_array | None
+        self.ones: Array | Sparse
+        self.voted: Array | Sparse | None
         if isinstance(codes, np.ndarray):
             labels = range(1, classes)
             self.ones = np.concatenate([codes == label for label in labels], axis=1).astype(

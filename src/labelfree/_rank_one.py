@@ -127,7 +127,7 @@ WAYS: dict[str, Callable[[Array, Array], tuple[Array, bool]]] = {
 def _leading(matrix: Array) -> Array:
     """Leading eigenvector, scaled by the root of its eigenvalue."""
     values, vectors = np.linalg.eigh(matrix)
-    return vectors[:, -1] * np.sqrt(max(values[-1], 0.0))
+    return np.asarray(vectors[:, -1] * np.sqrt(max(values[-1], 0.0)))
 
 
 def _scaled(vector: Array, matrix: Array, pairs: NDArray[np.bool_]) -> Array:
@@ -136,7 +136,7 @@ def _scaled(vector: Array, matrix: Array, pairs: NDArray[np.bool_]) -> Array:
     below = float(outer @ outer)
     if below == 0.0:
         return vector
-    return vector * np.sqrt(max(float(matrix[pairs] @ outer) / below, 0.0))
+    return np.asarray(vector * np.sqrt(max(float(matrix[pairs] @ outer) / below, 0.0)))
 
 
 def _signed(vector: Array) -> Array:

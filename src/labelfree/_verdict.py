@@ -95,7 +95,7 @@ def look_for_signal(
             "More items, or better classifiers.",
         )
     elif not _beyond_chance(scores[np.triu(others)], NO_THIRD):
-        names = [classifiers[place] for place in strongest]
+        names = [classifiers[int(place)] for place in strongest]
         findings.unidentified(
             f"Only {names[0]} and {names[1]} agree more than guessing would make them; it takes {NEEDED} such classifiers.",
             "More informative classifiers, or more items.",
