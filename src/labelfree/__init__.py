@@ -17,10 +17,13 @@ The rooms, in the order that data walks through them (each may call those above 
     _imbalance     v and moments -> class imbalance: tensor, restricted likelihood
     _latent_class  the likelihood: EM and Newton; its information
     _intervals     information -> intervals
-    _dependence    do the classifiers err independently? the alarm
+    _categories    the joint votes of groups of classifiers, laid out for look-up
+    _group_model   the likelihood with groups of classifiers that share errors
     _difficulty    items unlike in difficulty: the one-trait model, tempering
     _gold          a few gold labels calibrate the rest
     _consensus     rates -> the linear rule: labels, probabilities, SQL
+    _groups        which classifiers share errors: pointer, candidates, choice
+    _dependence    do the classifiers err independently? the alarm
     _choice        which model the answer comes from
     _verdict       may the numbers be relied on?
     _saved         what was found <-> plain JSON values

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labelfree._consensus import Rule, posterior_rule, tempered_rule
-from labelfree._dependence import effective_number, separation
+from labelfree._dependence import effective_number, separation, standardised_residuals
 from labelfree._difficulty import (
     MOST_LOG_ODDS,
     fit_trait,
@@ -24,15 +24,22 @@ from labelfree._difficulty import (
 )
 from labelfree._difficulty import by_prevalence as tempered_by_prevalence
 from labelfree._gold import Gold
+from labelfree._group_model import GroupModel, fit_groups, masked
+from labelfree._group_model import covariance_of_logits as covariance_of_groups
+from labelfree._groups import find_groups, group_rule, largest_cross_residual
 from labelfree._intervals import Spread, spread_of
-from labelfree._latent_class import Fit, Model, Prior
+from labelfree._latent_class import Fit, Model, Prior, free_logits
 from labelfree._moments import Moments
 from labelfree._products import Block, Blocks
+from labelfree._rank_one import rank_one
 from labelfree._rates import clipped, rates, smallest_rate
 
 Array = NDArray[np.float64]
 
 INDEPENDENT, GROUPS, DIFFICULTY = "independent", "groups", "difficulty"
+MOST_ACROSS = (
+    3.3  # standardised residual of a pair across groups beyond which groups do not explain it
+)
 PREVALENCES = np.round(np.concatenate([[0.02], np.arange(0.05, 0.96, 0.05), [0.98]]), 2)
 
 
@@ -121,12 +128,56 @@ def dependent(
     -------
     Choice
     """
-    tempered_choice, trait_bic = difficulty(
+    known = fitted.model if prior.fixed_rates is not None else None
+    if groups:
+        own = fit_groups(blocks, groups, prior, prevalence, seen=seen, known=known)
+        return grouped(blocks, seen, own, prior, prevalence)
+    copies = find_groups(blocks, seen, prior, prevalence, known=known)
+    cool, trait_bic = difficulty(
         blocks, seen, fitted, starts, covariance, prior=prior, prevalence=prevalence
     )
-    if independent_bic(fitted, blocks, known_prevalence=prevalence is not None) <= trait_bic:
+    plain_bic = independent_bic(fitted, blocks, prior)
+    if plain_bic <= min(copies.bic, trait_bic):
         return choice
-    return tempered_choice
+    if (
+        copies.groups
+        and copies.bic < trait_bic
+        and _explained(blocks, seen, copies, prior, prevalence)
+    ):
+        return grouped(blocks, seen, copies, prior, prevalence)
+    return cool
+
+
+def _explained(
+    blocks: Blocks, seen: Moments, model: GroupModel, prior: Prior, prevalence: float | None
+) -> bool:
+    """Whether the groups leave no pair across them unexplained."""
+    covariance = covariance_of_groups(blocks, model, prior, prevalence)
+    if covariance is None:
+        return False
+    residuals = standardised_residuals(seen, model.marginal(), covariance, blocks.tally.sample_size)
+    return largest_cross_residual(residuals, model.partition) < MOST_ACROSS
+
+
+def grouped(
+    blocks: Blocks, seen: Moments, model: GroupModel, prior: Prior, prevalence: float | None
+) -> Choice:
+    """Take the model of groups that copy one another."""
+    marginal = model.marginal()
+    covariance = covariance_of_groups(blocks, model, prior, prevalence)
+    apart = masked(seen, model.partition)
+    alone = separation(model.sensitivity, model.specificity)
+    return Choice(
+        GROUPS,
+        marginal,
+        None if covariance is None else spread_of(marginal, covariance),
+        group_rule(model),
+        effective_number(alone, model.separation),
+        model.groups,
+        model.converged,
+        1.0,
+        spectral_curve(seen, rank_one(apart).vector, blocks.tally.sample_size),
+    )
 
 
 def spectral_curve(seen: Moments, vector: Array, sample_size: float) -> tuple[Array, Array, Array]:
@@ -202,9 +253,9 @@ def _reached_separation(blocks: Blocks, model: Model, slope: float, shift: float
     return float(above / max(positives, 1e-12) - below / max(negatives, 1e-12))
 
 
-def independent_bic(fitted: Fit, blocks: Blocks, *, known_prevalence: bool) -> float:
+def independent_bic(fitted: Fit, blocks: Blocks, prior: Prior) -> float:
     """−2 log-likelihood + parameters · log(items)."""
-    parameters = fitted.model.confusion[:, :, 1:].size + (not known_prevalence)
+    parameters = int(free_logits(fitted.model, prior).sum())
     return float(-2 * fitted.log_likelihood + parameters * np.log(blocks.tally.items))
 
 

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from labelfree._groups import MOST_SCORED, pointer
 from labelfree._intervals import covariance_of_logits
 from labelfree._latent_class import Fit, Model, Prior, fit
 from labelfree._moments import Moments, moments
-from labelfree._pointer import MOST_SCORED, pointer
 from labelfree._products import Blocks
 from labelfree._tally import Tally
 

@@ -120,7 +120,8 @@ class Block:
             return np.concatenate([self.voted, self.ones], axis=1)
         from scipy.sparse import hstack
 
-        return hstack([self.voted, self.ones], format="csr")
+        parts: Any = [self.voted, self.ones]
+        return hstack(parts, format="csr")
 
 
 def label_pairs(cooccurrence: Array, classes: int) -> Array:
