@@ -219,10 +219,7 @@ def test_another_column_may_name_the_items():
     ("sign", "given"), [("-1", "-1"), ("NA", "NA"), ("?", "?"), ("9", "9"), ("-1.5", "-1.5")]
 )
 @pytest.mark.parametrize("everywhere", [True, False])
-def test_a_missing_vote_is_found_as_text_and_as_number(request, sign, given, everywhere):
-    if not everywhere and sign in {"NA", "?"}:
-        reason = "reading votes does not yet take the text '1' of one column for the 1 of another"
-        request.applymarker(pytest.mark.xfail(strict=False, reason=reason))
+def test_a_missing_vote_is_found_as_text_and_as_number(sign, given, everywhere):
     votes = table(drawn(missing=0.2).votes)
     if not everywhere:  # one column of numbers and words, beside others of numbers alone
         votes = votes.with_columns(pl.col("bob", "cem", "dee").fill_null(0))

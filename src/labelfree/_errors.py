@@ -11,6 +11,8 @@ LabelfreeWarning (UserWarning)  the answer stands, but something in the input de
 
 from __future__ import annotations
 
+import sys
+import warnings
 from collections.abc import Iterable
 
 
@@ -40,7 +42,7 @@ class LabelfreeWarning(UserWarning):
 
 def listed(things: Iterable[object], most: int = 5) -> str:
     """Write a few things for an error sentence: ``no, unsure, yes``; long lists end in a count."""
-    words = [str(thing) if str(thing).strip() else repr(thing) for thing in things]
+    words = [" ".join(str(thing).split()) or repr(thing) for thing in things]
     shown = ", ".join(word if len(word) <= 40 else word[:37] + "..." for word in words[:most])
     return shown if len(words) <= most else f"{shown} and {len(words) - most} more"
 
@@ -48,3 +50,11 @@ def listed(things: Iterable[object], most: int = 5) -> str:
 def counted(number: int, noun: str) -> str:
     """Write a count with its noun: ``1 item``, ``3 items``."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def warn(message: str) -> None:
+    """Warn of something in the input, at the line outside this package that gave it."""
+    depth, frame = 2, sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("labelfree."):
+        depth, frame = depth + 1, frame.f_back
+    warnings.warn(message, LabelfreeWarning, stacklevel=depth)

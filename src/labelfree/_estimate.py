@@ -33,7 +33,7 @@ from labelfree._verdict import (
     look_at_unanimity,
     look_for_signal,
 )
-from labelfree._votes import Label
+from labelfree._votes import Label, plain_reading
 
 Array = NDArray[np.float64]
 Known = Mapping[str, Mapping[str, Any]]
@@ -121,7 +121,7 @@ def estimate(
     >>> estimate.sensitivity.round(1).tolist()
     [0.8, 0.7, 0.9, 0.6]
     """
-    reading = {"missing": missing, "item": item, "classifier": classifier, "vote": vote}
+    reading = plain_reading(missing=missing, item=item, classifier=classifier, vote=vote)
     _check_options(method, vector, prevalence, prior, level)
     counted = tally(votes, positive=positive, classes=classes, classifiers=classifiers, **reading)
     _check_tally(counted)
@@ -146,7 +146,7 @@ def estimate(
         notes=_notes(walk.seen),
         converged=choice is not None and walk.converged and choice.converged,
         verdict=findings.verdict(),
-        reading={key: value for key, value in reading.items() if value not in (None, ())},
+        reading=reading,
         _choice=choice,
         _alarm=tested,
         _vector=walk.found.vector if choice is not None else None,

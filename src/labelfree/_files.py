@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import csv
 import os
-import tempfile
+from codecs import BOM_UTF8
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
+from secrets import token_hex
 from typing import TYPE_CHECKING
 
-from labelfree._errors import FileError, listed
+from labelfree._errors import FileError, counted, listed
 
 if TYPE_CHECKING:
     import polars as pl
@@ -22,6 +23,7 @@ SEPARATORS = {".csv": ",", ".tsv": "\t"}
 PARQUET = (".parquet", ".pq")
 JSON_LINES = (".jsonl", ".ndjson")
 ROWS_TO_INFER_TYPES = 10_000
+CHUNK = 1 << 24  # bytes read at a time
 
 
 def read_frame(path: str | os.PathLike[str]) -> pl.DataFrame:
@@ -30,7 +32,8 @@ def read_frame(path: str | os.PathLike[str]) -> pl.DataFrame:
     Parameters
     ----------
     path : str or path
-        A file that ends in .csv, .tsv, .parquet, .pq, .jsonl or .ndjson.
+        A file that ends in .csv, .tsv, .parquet, .pq, .jsonl or .ndjson. Text is UTF-8. In CSV and
+        TSV a cell without content is null, in quotes or not, and blank lines are passed over.
 
     Returns
     -------
@@ -39,9 +42,15 @@ def read_frame(path: str | os.PathLike[str]) -> pl.DataFrame:
     """
     path = Path(path)
     kind = kind_of(path)
+    try:
+        empty = path.stat().st_size == 0
+    except FileNotFoundError:
+        raise FileError(f"{path}: there is no such file; name a file of votes.") from None
+    except (OSError, ValueError) as error:
+        raise FileError(f"{path} cannot be read: {_reason(error)}; name a file of votes.") from None
     if not path.is_file():
-        raise FileError(f"{path}: there is no such file; name a file of votes.")
-    if path.stat().st_size == 0:
+        raise FileError(f"{path} is no file; name a file of votes.")
+    if empty:
         raise FileError(f"{path} is empty; a header line and one line an item were expected.")
     frame = _read(path, kind)
     if frame.width == 0 or frame.height == 0:
@@ -67,58 +76,98 @@ def _read(path: Path, kind: str) -> pl.DataFrame:
         if kind in SEPARATORS:
             return _read_separated(path, SEPARATORS[kind])
         if kind in PARQUET:
-            return pl.read_parquet(path)
-        return pl.read_ndjson(path, infer_schema_length=None)
-    except (pl.exceptions.PolarsError, OSError, UnicodeDecodeError) as error:
-        raise FileError(f"{path} cannot be read as {kind[1:]}: {_reason(error)}.") from None
+            return pl.read_parquet(path, glob=False)
+        content = path.read_bytes().removeprefix(BOM_UTF8)  # which Polars takes for content
+        return pl.read_ndjson(content, infer_schema_length=None)
+    except UnicodeDecodeError:
+        reason = "it is not UTF-8 text"
+    except (pl.exceptions.PolarsError, OSError, csv.Error) as error:
+        reason = _reason(error)
+    raise FileError(f"{path} cannot be read as {kind[1:]}: {reason}; mend or convert the file.")
 
 
 def _reason(error: Exception) -> str:
-    """Take the first line of what the engine says."""
-    said = str(error).strip()
-    return said.splitlines()[0] if said else type(error).__name__
+    """Take the first line of what the engine or the system says."""
+    said = (getattr(error, "strerror", None) or str(error)).strip()
+    return said.splitlines()[0].rstrip(".") if said else type(error).__name__
+
+
+# --- text -------------------------------------------------------------------------------------
 
 
 def _read_separated(path: Path, separator: str) -> pl.DataFrame:
     import polars as pl
 
-    _check_header(path, separator)
+    width = _check_header(path, separator)
+
+    def read(rows: int | None) -> pl.DataFrame:
+        return pl.read_csv(
+            path, separator=separator, infer_schema_length=rows, null_values=[""], glob=False
+        )
+
     try:
-        frame = pl.read_csv(path, separator=separator, infer_schema_length=ROWS_TO_INFER_TYPES)
+        frame = read(ROWS_TO_INFER_TYPES)
     except pl.exceptions.ComputeError:
-        _check_widths(path, separator)
-        # A column that turns from numbers to words far down the file: every cell is then text.
-        frame = pl.read_csv(path, separator=separator, infer_schema=False)
-    # Polars fills a row that is too short with nulls, which shows as a null in the last column.
+        _check_lines(path, separator)
+        frame = read(None)  # a column may turn from numbers to words far down the file
+    # Polars fills a row that is too short with nulls, which show in the last column.
     if frame.height and frame[:, -1].null_count():
-        _check_widths(path, separator)
+        whole = (width - 1) * (frame.height + 1)
+        if _count_bytes(path, separator.encode()) != whole or _count_bytes(path, b'"'):
+            blank = _check_lines(path, separator)
+            frame = frame.filter(~pl.int_range(pl.len()).is_in(blank)) if blank else frame
     return frame
 
 
-def _check_header(path: Path, separator: str) -> None:
+def _check_header(path: Path, separator: str) -> int:
+    """Refuse what is no header of a table; return its width."""
     with path.open(encoding="utf-8-sig", newline="") as file:
-        header = next(csv.reader(file, delimiter=separator), [])
+        header = next((row for row in csv.reader(file, delimiter=separator) if row), [])
     twice = [name for name, times in Counter(header).items() if times > 1]
     if twice:
         raise FileError(
             f"{path}: column {listed(twice)} stands more than once in the header; rename one."
         )
+    if any("\0" in name for name in header):
+        raise FileError(f"{path} holds zero bytes, so it is not UTF-8 text; convert the file.")
+    others = [other for other in ";\t,|" if len(header) == 1 and other in header[0]]
+    if others:
+        raise FileError(
+            f"{path}: expected cells with {separator!r} between them, got a header with {others[0]!r}; "
+            f"{'name the file .tsv' if others[0] == SEPARATORS['.tsv'] else f'put {separator!r} there'}."
+        )
+    return len(header)
 
 
-def _check_widths(path: Path, separator: str) -> None:
+def _check_lines(path: Path, separator: str) -> list[int]:
+    """Refuse rows with too few or too many cells; return the places of those that are blank."""
+    blank = []
     with path.open(encoding="utf-8-sig", newline="") as file:
         rows = csv.reader(file, delimiter=separator)
-        width = len(next(rows, []))
-        for row in rows:
-            if row and len(row) != width:
+        width = len(next(row for row in rows if row))
+        for place, row in enumerate(rows):
+            if not row:
+                blank.append(place)
+            elif len(row) != width:
                 raise FileError(
-                    f"{path}, line {rows.line_num}: expected {width} cells as in the header, got {len(row)}; "
+                    f"{path}, line {rows.line_num}: expected {counted(width, 'cell')} as in the header, got {len(row)}; "
                     "complete the line, leaving a missing vote empty."
                 )
+    return blank
+
+
+def _count_bytes(path: Path, byte: bytes) -> int:
+    with path.open("rb") as file:
+        return sum(chunk.count(byte) for chunk in iter(lambda: file.read(CHUNK), b""))
+
+
+# --- out --------------------------------------------------------------------------------------
 
 
 def write_frame(frame: pl.DataFrame, path: str | os.PathLike[str]) -> None:
     """Write a frame in the format that the ending of `path` names; a killed run leaves no half file."""
+    import polars as pl
+
     path = Path(path)
     kind = kind_of(path)
 
@@ -130,8 +179,6 @@ def write_frame(frame: pl.DataFrame, path: str | os.PathLike[str]) -> None:
         else:
             frame.write_ndjson(target)
 
-    import polars as pl
-
     try:
         write_whole(path, write)
     except pl.exceptions.PolarsError as error:
@@ -141,23 +188,26 @@ def write_frame(frame: pl.DataFrame, path: str | os.PathLike[str]) -> None:
 
 
 def write_whole(path: str | os.PathLike[str], write: Callable[[Path], None]) -> None:
-    """Let `write` fill a temporary file beside `path`, then rename it: all of the file or nothing."""
-    path = Path(path)
+    """Let `write` fill a temporary file beside `path`, then rename it: all of the file or nothing.
+
+    A symbolic link stays, and the file that it points to is replaced.
+    """
+    temporary = None
     try:
-        handle, name = tempfile.mkstemp(
-            dir=path.parent, prefix=f".{path.name}.", suffix=path.suffix
-        )
-    except OSError as error:
-        raise FileError(f"{path} cannot be written: {error.strerror}.") from None
-    os.close(handle)
-    temporary = Path(name)
-    try:
+        real = Path(os.path.realpath(path))
+        if real.exists() and not real.is_file():
+            raise FileError(f"{path} cannot be written: it is no file; choose another name.")
+        hidden = real.with_name(f".{real.name[:50]}.{token_hex(4)}{real.suffix}")
+        hidden.touch(exist_ok=False)
+        temporary = hidden
         write(temporary)
-        mask = os.umask(0)
-        os.umask(mask)
-        temporary.chmod(0o666 & ~mask)  # mkstemp makes the file private; give it the usual rights
-        temporary.replace(path)
-    except OSError as error:
-        raise FileError(f"{path} cannot be written: {error.strerror}.") from None
+        temporary.replace(real)
+    except FileError:
+        raise
+    except (OSError, ValueError) as error:
+        raise FileError(
+            f"{path} cannot be written: {_reason(error)}; choose another name."
+        ) from None
     finally:
-        temporary.unlink(missing_ok=True)
+        if temporary is not None:
+            temporary.unlink(missing_ok=True)

@@ -1,0 +1,288 @@
+"""Columns of votes -> columns that can be compared with their classes.
+
+A column is an array that is compared where it lies (truth values, numbers, text, bytes), or it is
+coded: places in a list of labels. Columns of one kind that lie in memory stay as they are; any
+others become codes of the classes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NoReturn, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from labelfree._errors import VotesError, listed
+from labelfree._labels import (
+    MOST_LABELS,
+    Label,
+    asked_classes,
+    fitted,
+    fitted_all,
+    is_gap,
+    is_label,
+    joint,
+    kind_of,
+    kind_of_one,
+    missing_labels,
+    ordered_classes,
+    plain,
+    refuse_labels,
+)
+
+# Kinds of arrays that are compared where they lie, and what they hold.
+IN_PLACE = {"b": "truth", "i": "number", "u": "number", "f": "number", "U": "text", "S": "bytes"}
+FIRST_LOOK = 512  # rows read to learn the labels; every later row is compared with what was found
+
+
+@dataclass(frozen=True, eq=False)
+class Coded:
+    """A column of votes as places in a list of labels.
+
+    Attributes
+    ----------
+    labels : tuple of labels
+        Those that occur in the column.
+    codes : (n,) array of int8
+        Place in `labels`; −1 where there is no vote.
+    """
+
+    labels: tuple[Label, ...]
+    codes: NDArray[np.int8]
+
+
+Column: TypeAlias = NDArray[Any] | Coded
+Columns: TypeAlias = NDArray[Any] | tuple[NDArray[Any], ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Learned:
+    """Columns, and what to compare them with.
+
+    Attributes
+    ----------
+    classes : tuple of labels
+        As `classes` named them, or in sorted order; of two, the last is positive.
+    values : tuple
+        What stands for each class in the columns: the label as it is written there, or 0 … K−1.
+    missing : tuple
+        What stands for a missing vote in the columns, beside NaN.
+    columns : (n, m) array or tuple of m arrays of length n
+    """
+
+    classes: tuple[Label, ...]
+    values: tuple[Any, ...]
+    missing: tuple[Any, ...]
+    columns: Columns
+
+
+def learn(
+    names: Sequence[str],
+    columns: NDArray[Any] | tuple[Column, ...],
+    positive: Label,
+    classes: Any,
+    missing: Any,
+) -> Learned:
+    """Find the classes in columns of votes, and put them in order.
+
+    Parameters
+    ----------
+    names : sequence of str
+        One a column, for the errors.
+    columns : (n, m) array or tuple of m columns
+    positive, classes, missing
+        As the user gave them. A label is named by itself, or by how it is written: the text "1"
+        names the number 1 among numbers, and the number 1 the text "1" among words.
+
+    Returns
+    -------
+    Learned
+    """
+    asked = None if classes is None else asked_classes(classes)
+    absent = missing_labels(missing)
+    kind = _kind_in_place(columns)
+    if kind is not None:
+        arrays = columns if isinstance(columns, np.ndarray) else tuple(map(np.asarray, columns))
+        absent = fitted_all(absent, kind)
+        found = _first_labels(names, arrays, absent) if asked is None else ()
+        ordered, values = ordered_classes(found, asked, kind, positive, absent)
+        return Learned(ordered, values, absent, arrays)
+    coded = [coded_array(name, column) for name, column in zip(names, columns, strict=True)]
+    coded, kind = _of_one_kind(names, [_without(column, absent) for column in coded], asked)
+    found = _all_labels(names, coded) if asked is None else ()
+    ordered, values = ordered_classes(found, asked, kind, positive, fitted_all(absent, kind))
+    codes = tuple(
+        _class_codes(name, column, values) for name, column in zip(names, coded, strict=True)
+    )
+    return Learned(ordered, tuple(range(len(ordered))), (-1,), codes)
+
+
+def _kind_in_place(columns: NDArray[Any] | tuple[Column, ...]) -> str | None:
+    """Tell the kind of columns that can be compared where they lie; None of any others."""
+    parts = (columns,) if isinstance(columns, np.ndarray) else columns
+    kinds = set()
+    for part in parts:
+        if isinstance(part, Coded) or part.dtype.kind not in IN_PLACE:
+            return None
+        kinds.add(IN_PLACE[part.dtype.kind])
+    return joint(kinds)
+
+
+def _first_labels(names: Sequence[str], columns: Columns, absent: tuple[Label, ...]) -> list[Label]:
+    """Read rows until two labels have shown themselves; mostly the first few hundred do."""
+    parts = (columns,) if isinstance(columns, np.ndarray) else columns
+    found: set[Label] = set()
+    start, step = 0, FIRST_LOOK
+    while start < len(parts[0]) and len(found) < 2:
+        for part in parts:
+            found.update(labels_in(part[start : start + step], absent))
+        if len(found) > 2:
+            each = tuple(columns.T) if isinstance(columns, np.ndarray) else columns
+            looked = [labels_in(column[: start + step], absent) for column in each]
+            _refuse_third(names, looked)
+        start, step = start + step, step * 4
+    return list(found)
+
+
+def _all_labels(names: Sequence[str], columns: Sequence[Coded]) -> list[Label]:
+    found = dict.fromkeys(label for column in columns for label in column.labels)
+    if len(found) > 2:
+        _refuse_third(names, [column.labels for column in columns])
+    return list(found)
+
+
+# --- coding -------------------------------------------------------------------------------------
+
+
+def coded_array(name: str, column: Column, gaps: NDArray[np.bool_] | None = None) -> Coded:
+    """Code an array of any kind; `gaps` says where it is masked."""
+    if isinstance(column, Coded):
+        return column
+    if column.dtype.kind not in IN_PLACE:
+        return coded_objects(name, column.tolist() if gaps is None else _with_gaps(column, gaps))
+    present = column if gaps is None else column[~gaps]
+    labels = tuple(map(plain, _distinct(present)))
+    if len(labels) > MOST_LABELS:
+        refuse_labels(labels, None, name)
+    codes = np.full(len(column), -1, dtype=np.int8)
+    for code, label in enumerate(labels):
+        codes[column == label] = code
+    if gaps is not None:
+        codes[gaps] = -1
+    return Coded(labels, codes)
+
+
+def coded_objects(name: str, cells: Sequence[Any]) -> Coded:
+    """Code a list of anything; None, NaN and their like are missing votes."""
+    try:
+        distinct = dict.fromkeys(cells)
+    except TypeError:
+        raise VotesError(
+            f"Column {name!r} holds nested objects; expected one label a vote: text, a number or a truth value. "
+            "Take the label out of each."
+        ) from None
+    places: dict[Label, int] = {}
+    book: dict[Any, int] = {}
+    for cell in distinct:
+        label = plain(cell)
+        if is_gap(label):
+            book[cell] = -1
+            continue
+        if not is_label(label):
+            raise VotesError(
+                f"Column {name!r} holds {listed([repr(label)])}, of type {type(label).__name__}; expected text, numbers or "
+                "truth values. Convert it, or leave it out with classifiers=."
+            )
+        book[cell] = places.setdefault(label, len(places))
+        if len(places) > MOST_LABELS:
+            refuse_labels(tuple(places), None, name)
+    codes = np.fromiter(map(book.__getitem__, cells), dtype=np.int8, count=len(cells))
+    return Coded(tuple(places), codes)
+
+
+def labels_in(column: NDArray[Any], missing: Collection[Label]) -> list[Label]:
+    """List the distinct labels of an array."""
+    return [label for label in map(plain, _distinct(column)) if label not in missing]
+
+
+def _with_gaps(column: NDArray[Any], gaps: NDArray[np.bool_]) -> list[Any]:
+    cells = column.astype(object)
+    cells[gaps] = None
+    return list(cells)
+
+
+def _distinct(column: NDArray[Any]) -> list[Any]:
+    column = column.reshape(-1)
+    if column.dtype.kind == "f":
+        column = column[~np.isnan(column)]
+    if len(column) and (column == column[0]).all():  # quicker than sorting, and common
+        column = column[:1]
+    found: list[Any] = np.unique(column).tolist()
+    return found
+
+
+def _relabelled(column: Coded, new: Mapping[Label, Label]) -> Coded:
+    """Put new labels for old ones; a label that has none is no vote."""
+    labels = tuple(dict.fromkeys(new[label] for label in column.labels if label in new))
+    places = [labels.index(new[label]) if label in new else -1 for label in column.labels]
+    return Coded(labels, np.array([*places, -1], dtype=np.int8)[column.codes])
+
+
+def _without(column: Coded, absent: tuple[Label, ...]) -> Coded:
+    """Take the labels that mean no vote out of a column."""
+    gone = fitted_all(absent, kind_of(column.labels))
+    kept = {label: label for label in column.labels if label not in gone}
+    return column if len(kept) == len(column.labels) else _relabelled(column, kept)
+
+
+def _class_codes(name: str, column: Coded, classes: tuple[Label, ...]) -> NDArray[np.int8]:
+    if not set(column.labels) <= set(classes):
+        refuse_labels(column.labels, classes, name)
+    places = [*map(classes.index, column.labels), -1]
+    return np.array(places, dtype=np.int8)[column.codes]
+
+
+# --- kinds --------------------------------------------------------------------------------------
+
+
+def _of_one_kind(
+    names: Sequence[str], columns: list[Coded], asked: tuple[Label, ...] | None
+) -> tuple[list[Coded], str]:
+    """Bring columns to one kind of label, or say which one differs.
+
+    In a file, a column with a word for a missing vote is text, though its votes are numbers like
+    those of the columns beside it, or like the classes of an estimate.
+    """
+    wanted = joint({kind_of_one(label) for column in columns for label in column.labels} - {"text"})
+    wanted = wanted or kind_of(asked or ())
+    if wanted in {"number", "truth"} and all(
+        kind_of(column.labels) is not None for column in columns
+    ):
+        columns = [_relabelled(column, {label: fitted(label, wanted) for label in column.labels}) for column in columns]  # fmt: skip
+    kind = kind_of(label for column in columns for label in column.labels)
+    if kind is None:
+        _refuse_mixture(names, columns)
+    return columns, kind
+
+
+def _refuse_third(names: Sequence[str], labels: Sequence[Sequence[Label]]) -> NoReturn:
+    for name, each in zip(names, labels, strict=True):
+        if len(each) > 2:
+            refuse_labels(each, None, name)
+    refuse_labels(sorted({label for each in labels for label in each}), None, None)
+
+
+def _refuse_mixture(names: Sequence[str], columns: Sequence[Coded]) -> NoReturn:
+    kinds = {kind_of_one(label) for column in columns for label in column.labels}
+    odd = "text" if kinds & {"number", "truth"} and "text" in kinds else "bytes"
+    others = " and ".join({"number": "numbers", "truth": "truth values"}.get(kind, kind) for kind in sorted(kinds - {odd}))  # fmt: skip
+    for name, column in zip(names, columns, strict=True):
+        labels = [label for label in column.labels if kind_of_one(label) == odd]
+        if labels:
+            raise VotesError(
+                f"Column {name!r} holds {odd} ({listed(map(repr, labels), 3)}) where other votes are {others}; expected labels "
+                f"of one kind. Name it with missing={labels[0]!r} if it means no vote, or make all votes {others}."
+            )
+    raise AssertionError(kinds)
