@@ -15,6 +15,7 @@ from labelfree._consensus import (
     Rule,
     Together,
     answer,
+    each_item,
     likelihood_rule,
     majority_rule,
     posterior_rule,
@@ -191,6 +192,10 @@ def test_stretches_are_answered_in_the_order_of_the_items(m, monkeypatch):
     whole = answered(rule, codes)
     monkeypatch.setattr(_patterns, "CELLS", 1)
     monkeypatch.setattr(os, "cpu_count", lambda: 4)
+    votes = read_votes(codes, classes=(0, 1), missing=-1)
+    assert each_item(votes, rule.scores) == pytest.approx(
+        naive.score(codes, rule.weights) + rule.intercept, abs=1e-12
+    )
     parts = answered(rule, codes)
     assert np.array_equal(parts.labels, whole.labels)
     assert parts.probabilities == pytest.approx(whole.probabilities, abs=1e-15)
@@ -218,6 +223,8 @@ def test_sparse_votes_get_the_answers_of_dense_ones(m):
         assert np.array_equal(one.labels, other.labels)
         assert other.probabilities == pytest.approx(one.probabilities, abs=1e-13)
         assert other.unvoted == one.unvoted
+    wanted = naive.score(codes, plain.weights) + plain.intercept
+    assert each_item(sparse, plain.scores) == pytest.approx(wanted, abs=1e-12)
 
 
 def test_answers_come_in_the_callers_own_labels():

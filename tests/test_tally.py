@@ -277,7 +277,7 @@ def test_slices_of_the_codes_are_the_codes_of_the_slices():
 # --- what follows for the estimate --------------------------------------------------------------
 
 
-def votes_of(m, items=4000):
+def votes_of(m, items=600):
     low = np.linspace(0.6, 0.85, m)
     return simulate.votes(
         items, sensitivity=low, specificity=low[::-1], prevalence=0.4, missing=0.1, seed=3
@@ -295,7 +295,7 @@ def test_estimates_agree_to_the_last_bit_for_shuffled_items_and_for_any_split(m,
     assert shuffled.as_dict() == whole.as_dict()
     by_column = lf.estimate(tally(np.asfortranarray(votes), **reading), method=method)
     assert by_column.as_dict() == whole.as_dict()
-    for ends in ([1], [2000], [700, 701, 3000]):
+    for ends in ([1], [70, 71, 300]):
         parts = [tally(part, **reading) for part in np.split(votes, ends)]
         total = parts[-1]
         for part in parts[:-1]:
@@ -318,8 +318,8 @@ def test_estimates_of_permuted_classifiers_are_the_permuted_estimates(m, method)
 @pytest.mark.parametrize("method", ["map", "likelihood", "tensor"])
 def test_estimates_from_dense_and_sparse_tallies_agree(method):
     votes = votes_of(12)
-    one = lf.estimate(dense(votes), method=method)
-    other = lf.estimate(sparse(votes), method=method)
+    one = lf.estimate(dense(votes), method=method, dependence="ignore")
+    other = lf.estimate(sparse(votes), method=method, dependence="ignore")
     assert other.imbalance == pytest.approx(one.imbalance, abs=1e-9)
     assert other.sensitivity == pytest.approx(one.sensitivity, abs=1e-9)
     assert other.specificity == pytest.approx(one.specificity, abs=1e-9)
