@@ -19,16 +19,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit, logit, logsumexp
 
 from labelfree._imbalance import _thinned
 from labelfree._latent_class import Model
 from labelfree._products import Block, Blocks
-from labelfree._rates import clipped, smallest_rate
+from labelfree._rates import clipped, expit, logit, smallest_rate
 
 Array = NDArray[np.float64]
 
@@ -203,8 +203,14 @@ class _Cells:
     tables: Array  # (m, 2, 22) log Pr(vote | z)
 
 
+@cache
+def _quadrature(nodes: int) -> tuple[Array, Array]:
+    """Nodes and weights for a standard normal."""
+    return np.polynomial.hermite_e.hermegauss(nodes)
+
+
 def _cells(trait: Trait) -> _Cells:
-    node, weight = np.polynomial.hermite_e.hermegauss(NODES)
+    node, weight = _quadrature(NODES)
     deviation = np.tile(trait.spread * node, 2)
     z = np.repeat([-1.0, 1.0], NODES) + deviation
     classes = np.log([1.0 - trait.prevalence, trait.prevalence])
@@ -217,8 +223,10 @@ def _cells(trait: Trait) -> _Cells:
 def _cell_shares(block: Block, cells: _Cells) -> tuple[Array, Array]:
     """Each pattern's log-probability and the posterior probabilities of its cells."""
     joint = block.score(cells.tables) + cells.log_share
-    total = logsumexp(joint, axis=1)
-    return total, np.exp(joint - total[:, None])
+    top = joint.max(axis=1, keepdims=True)
+    shares = np.exp(joint - top)
+    total = shares.sum(axis=1, keepdims=True)
+    return (top + np.log(total))[:, 0], shares / total
 
 
 def _likelihood(blocks: Blocks, trait: Trait) -> tuple[float, tuple[float, float, Array, Array]]:

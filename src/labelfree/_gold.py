@@ -15,12 +15,11 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit, ndtri
 
 from labelfree._difficulty import log_odds, share
 from labelfree._latent_class import Model
 from labelfree._products import Block, Blocks
-from labelfree._rates import clipped, smallest_rate
+from labelfree._rates import clipped, expit, smallest_rate
 
 Array = NDArray[np.float64]
 Codes = NDArray[np.int8]
@@ -59,6 +58,8 @@ class Gold:
 
     def interval(self, what: str, level: float) -> Array:
         """Return the prediction-powered interval, (…, 2), at any level."""
+        from scipy.special import ndtri
+
         reach = ndtri((1.0 + level) / 2.0) * self.errors[what]
         ends = np.stack([self.centres[what] - reach, self.centres[what] + reach], axis=-1)
         return np.clip(ends, 0.0, 1.0)

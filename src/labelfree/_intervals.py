@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from labelfree._latent_class import Model, Prior, free_logits, information
 from labelfree._products import Block, Blocks
+from labelfree._rates import expit, logit
 from labelfree._tally import Tally
 
 Array = NDArray[np.float64]
@@ -40,7 +41,7 @@ class Spread:
 
     def ends(self, quantity: str, level: float) -> Array:
         """Lower and upper end, in a last axis of length 2."""
-        from scipy.special import expit, ndtri
+        from scipy.special import ndtri
 
         reach = ndtri(0.5 + level / 2) * self.error[quantity]
         both = np.stack([self.centre[quantity] - reach, self.centre[quantity] + reach], axis=-1)
@@ -140,12 +141,6 @@ def _logits(model: Model) -> dict[str, Array]:
         "balanced_accuracy": logit(0.5 * (sensitivity + specificity)),
         "prevalence": logit(model.class_probabilities[1:].reshape(())),
     }
-
-
-def logit(rate: Array) -> Array:
-    """Log-odds, finite at 0 and 1."""
-    rate = np.clip(rate, 1e-12, 1 - 1e-12)
-    return np.asarray(np.log(rate / (1 - rate)))
 
 
 def log_odds_errors(block: Block, model: Model, covariance: Array) -> Array:

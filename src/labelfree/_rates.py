@@ -32,3 +32,14 @@ def rate_slopes(vector: Array, imbalance: float) -> tuple[Array, Array]:
 def clipped(rate: Array, smallest: float) -> Array:
     """Rates inside [smallest, 1 − smallest]."""
     return np.clip(rate, smallest, 1.0 - smallest)
+
+
+def logit(rate: Array | float) -> Array:
+    """Log-odds, finite at 0 and 1."""
+    inside = np.clip(rate, 1e-12, 1 - 1e-12)
+    return np.asarray(np.log(inside / (1 - inside)))
+
+
+def expit(odds: Array | float) -> Array:
+    """Probability of log-odds; the hyperbolic tangent overflows nowhere."""
+    return np.asarray(0.5 * (1.0 + np.tanh(0.5 * np.asarray(odds))))
