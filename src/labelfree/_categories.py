@@ -51,17 +51,6 @@ def compatible(members: int) -> Array:
     return np.asarray(agree.all(axis=2), dtype=np.float64)
 
 
-@lru_cache(maxsize=256)
-def _incidence(sizes: tuple[int, ...]) -> Array:
-    """Which category of each block makes up each joint category, (product, sum) of 0 and 1."""
-    joint = np.arange(int(np.prod(sizes)))
-    steps = np.concatenate([[1], np.cumprod(sizes[:-1])]).astype(np.intp)
-    return np.concatenate(
-        [np.eye(size)[joint // step % size] for size, step in zip(sizes, steps, strict=True)],
-        axis=1,
-    )
-
-
 class Layout:
     """A tally's patterns as categories of the blocks of one partition.
 
@@ -110,31 +99,27 @@ class Layout:
         """Items in each category."""
         return self.collect(self.counts)
 
-    @cached_property
-    def _of_bundles(self) -> list[tuple[slice, Array]]:
-        return [
-            (
-                slice(self.categories[bundle[0]].start, self.categories[bundle[-1]].stop),
-                _incidence(tuple(self.sizes[block] for block in bundle)),
-            )
-            for bundle in self.bundles
-        ]
-
     def look_up(self, values: Array) -> Array:
         """Sum over the blocks the value of each pattern's category: (categories,) -> (patterns,)."""
         total = np.zeros(len(self.counts))
-        for places, (part, incidence) in zip(self._places, self._of_bundles, strict=True):
-            total += np.take(incidence @ values[part], places)
+        for places, bundle in zip(self._places, self.bundles, strict=True):
+            joint = np.zeros(1)
+            for block in reversed(bundle):  # the first block of a bundle runs fastest
+                joint = np.add.outer(joint, values[self.categories[block]]).ravel()
+            total += np.take(joint, places)
         return total
 
     def collect(self, weights: Array) -> Array:
         """Sum the weights of the patterns in each category: (patterns,) -> (categories,)."""
-        return np.concatenate(
-            [
-                np.bincount(places, weights, minlength=len(incidence)) @ incidence
-                for places, (_, incidence) in zip(self._places, self._of_bundles, strict=True)
-            ]
-        )
+        sums = np.empty(self.categories[-1].stop)
+        for places, bundle in zip(self._places, self.bundles, strict=True):
+            sizes = [self.sizes[block] for block in bundle]
+            joint = np.bincount(places, weights, minlength=int(np.prod(sizes)))
+            for block, size in zip(bundle, sizes, strict=True):
+                table = joint.reshape(-1, size)
+                sums[self.categories[block]] = table.sum(axis=0)
+                joint = table.sum(axis=1)
+        return sums
 
     def of_block(self, block: int, patterns: NDArray[np.intp]) -> NDArray[np.intp]:
         """Category of these patterns in one block, counted from 0."""

@@ -227,7 +227,7 @@ def _expect(layout: Layout, state: _State) -> _Expected:
     log_likelihood = (
         layout.tally.items * np.log(1.0 - state.prevalence)
         + layout.histogram @ negative
-        + layout.counts @ (np.maximum(odds, 0.0) + np.log1p(small))
+        + (layout.counts * (np.maximum(odds, 0.0) + np.log1p(small))).sum()
     )
     weights = layout.counts * share
     positive = layout.collect(weights)
@@ -403,8 +403,8 @@ def _block_sums(layout: Layout, mean: Array, vector: Array) -> tuple[Array, Arra
 
 def _imbalance(layout: Layout, sums: Array, squares: Array) -> float:
     """JNK Algorithm 1 on triples of different blocks: e3 of the blocks' sums, not of the votes."""
-    above = layout.counts @ _triples(layout, sums)
-    below = layout.counts @ _triples(layout, squares)
+    above = (layout.counts * _triples(layout, sums)).sum()
+    below = (layout.counts * _triples(layout, squares)).sum()
     ratio = above / below if below > 0 else 0.0
     end = 1.0 - margin(layout.tally.sample_size)
     return float(np.clip(-ratio / np.sqrt(4.0 + ratio**2), -end, end))

@@ -20,7 +20,7 @@ from labelfree._categories import Partition, compatible, whole_partition
 from labelfree._consensus import Rule, Together
 from labelfree._group_model import GroupModel, fit_partition
 from labelfree._latent_class import FLOOR, Model, Prior
-from labelfree._moments import Moments, moments
+from labelfree._moments import Moments
 from labelfree._products import Blocks
 from labelfree._tally import Tally
 
@@ -143,8 +143,6 @@ def find_groups(
         Without groups where no candidate explains the votes better than the plain model.
     """
     spread = _thinned(blocks.tally)
-    if spread is not blocks.tally:
-        seen = moments(Blocks(spread))
     fits: dict[Partition, GroupModel] = {}
 
     def bic(partition: Partition) -> float:
