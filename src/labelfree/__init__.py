@@ -22,6 +22,7 @@ The rooms, in the order that data walks through them (each may call those above 
     _categories    the joint votes of groups of classifiers, laid out for look-up
     _group_model   the likelihood with groups of classifiers that share errors
     _difficulty    items unlike in difficulty: the one-trait model, tempering
+    _tempered_error  how far tempered rates may be off by sampling
     _gold          a few gold labels calibrate the rest
     _consensus     rates -> the linear rule: labels, probabilities, SQL
     _groups        which classifiers share errors: pointer, candidates, choice

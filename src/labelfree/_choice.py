@@ -33,6 +33,7 @@ from labelfree._moments import Moments
 from labelfree._products import Block, Blocks
 from labelfree._rank_one import rank_one
 from labelfree._rates import clipped, rates, smallest_rate
+from labelfree._tempered_error import tempered_covariance
 
 Array = NDArray[np.float64]
 
@@ -211,7 +212,11 @@ def difficulty(
     choice = Choice(
         DIFFICULTY,
         model,
-        None if covariance is None else spread_of(model, covariance / slope),
+        None
+        if covariance is None
+        else spread_of(
+            model, tempered_covariance(blocks, fitted.model, covariance, trait.trait, cool)
+        ),
         tempered_rule(fitted.model, slope, cool.shift, MOST_LOG_ODDS),
         effective_number(alone, together),
         (),

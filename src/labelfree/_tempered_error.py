@@ -14,7 +14,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit
 
 from labelfree._difficulty import (
     COEFFICIENT_SPREAD,
@@ -32,6 +31,7 @@ from labelfree._difficulty import (
 from labelfree._imbalance import _thinned
 from labelfree._latent_class import Model
 from labelfree._products import Block, Blocks
+from labelfree._rates import expit
 
 Array = NDArray[np.float64]
 
