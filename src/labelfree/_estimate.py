@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -314,18 +314,16 @@ def _notes(seen: Moments) -> tuple[str, ...]:
 # --- options -----------------------------------------------------------------------------------
 
 
-def _check_options(
-    method: str, vector: str, prevalence: float | None, prior: float, level: float
-) -> None:
-    if method not in METHODS:
+def _check_options(method: Any, vector: Any, prevalence: Any, prior: Any, level: Any) -> None:
+    if not isinstance(method, str) or method not in METHODS:
         raise OptionsError(f"method= must be one of {listed(METHODS)}, got {method!r}.")
-    if vector not in WAYS:
+    if not isinstance(vector, str) or vector not in WAYS:
         raise OptionsError(f"vector= must be one of {listed(WAYS)}, got {vector!r}.")
     if prevalence is not None and not _is_number(prevalence, 0.0, 1.0):
         raise OptionsError(
             f"prevalence= must lie between 0 and 1, both excluded, got {prevalence!r}."
         )
-    if not (prior == 0 or _is_number(prior, 0.0, float("inf"))):
+    if not _is_number(prior, -1.0, float("inf")) or prior < 0:
         raise OptionsError(f"prior= must be a number of at least 0, got {prior!r}.")
     if not _is_number(level, 0.0, 1.0):
         raise OptionsError(f"level= must lie between 0 and 1, both excluded, got {level!r}.")
@@ -337,10 +335,7 @@ def _is(option: Any, word: str) -> bool:
 
 
 def _is_number(value: Any, low: float, high: float) -> bool:
-    try:
-        return bool(low < float(value) < high)
-    except (TypeError, ValueError):
-        return False
+    return isinstance(value, int | float | np.integer | np.floating) and bool(low < value < high)
 
 
 def _check_tally(counted: Tally) -> None:
@@ -364,6 +359,13 @@ def _groups_asked(dependence: Any, classifiers: tuple[str, ...]) -> list[list[in
                 f"got {dependence!r}."
             )
         return []
+    if not isinstance(dependence, Iterable) or not all(
+        isinstance(group, Iterable) and not isinstance(group, str) for group in dependence
+    ):
+        raise OptionsError(
+            f"dependence= must be {' or '.join(map(repr, DEPENDENCE))}, or a list of groups of classifiers, "
+            f"got {listed([repr(dependence)])}; a group is a list of names."
+        )
     groups = [list(group) for group in dependence]
     members = [name for group in groups for name in group]
     unknown = [name for name in members if name not in classifiers]
@@ -384,9 +386,17 @@ def _groups_asked(dependence: Any, classifiers: tuple[str, ...]) -> list[list[in
     return [[classifiers.index(name) for name in group] for group in groups]
 
 
-def _facts(known: Known | None, classifiers: tuple[str, ...]) -> _Facts:
+def _facts(known: Any, classifiers: tuple[str, ...]) -> _Facts:
     fixed, believed = {}, {}
-    for name, rates_of in (known or {}).items():
+    known = {} if known is None else known
+    if not isinstance(known, Mapping) or not all(
+        isinstance(rates_of, Mapping) for rates_of in known.values()
+    ):
+        raise OptionsError(
+            f"known= must map names of classifiers to their rates, got {listed([repr(known)])}; "
+            "write for example {'a': {'sensitivity': 0.9}}."
+        )
+    for name, rates_of in known.items():
         if name not in classifiers:
             raise OptionsError(f"known= names {name!r}; the classifiers are {listed(classifiers)}.")
         for rate, value in rates_of.items():

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import os
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -25,11 +24,11 @@ from labelfree._consensus import (
 from labelfree._dependence import Alarm
 from labelfree._errors import (
     FileError,
-    LabelfreeWarning,
     NotIdentifiedError,
     OptionsError,
     counted,
     listed,
+    warn,
 )
 from labelfree._intervals import QUANTITIES, log_odds_errors
 from labelfree._latent_class import Model
@@ -50,6 +49,13 @@ from labelfree._votes import Label, Votes, read_votes
 
 Array = NDArray[np.float64]
 
+READING = (
+    "missing",
+    "classifiers",
+    "item",
+    "classifier",
+    "vote",
+)  # options of reading that may differ
 RULES = ("posterior", "likelihood", "spectral", "majority")
 RATES = ("sensitivity", "specificity", "balanced_accuracy")
 SHOWN_CLASSIFIERS = 20
@@ -394,6 +400,11 @@ class Estimate:
                 f"{fixed[0]}= was settled when the estimate was made ({listed(self.classes)}, the last positive); "
                 "leave it out here."
             )
+        fixed = [f"{option}=" for option in reading if option not in READING]
+        if fixed:
+            raise OptionsError(
+                f"{listed(fixed)} cannot be given here: an estimate brings its own; estimate anew for others."
+            )
         options = {**self.reading, **reading}
         checked = read_votes(
             votes, **{"classes": self.classes, "classifiers": self.classifiers, **options}
@@ -421,11 +432,9 @@ class Estimate:
 
     def _warn_unvoted(self, unvoted: int) -> None:
         if unvoted:
-            warnings.warn(
+            warn(
                 f"{counted(unvoted, 'item')} had no vote at all; the label there is the more frequent class, "
-                "and the probability the prevalence.",
-                LabelfreeWarning,
-                stacklevel=3,
+                "and the probability the prevalence."
             )
 
     # --- kept ---------------------------------------------------------------------------------

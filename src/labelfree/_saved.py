@@ -155,13 +155,15 @@ def read_json(path: str | os.PathLike[str]) -> dict[str, Any]:
     try:
         kept = json.loads(Path(path).read_text(encoding="utf-8"))
     except OSError as error:
-        raise FileError(f"{path} cannot be read: {error.strerror}.") from None
-    except ValueError:
+        raise FileError(
+            f"{path} cannot be read: {error.strerror}; name a file written by Estimate.save."
+        ) from None
+    except (ValueError, RecursionError):
         raise FileError(f"{path} is not JSON; expected a file written by Estimate.save.") from None
     if not isinstance(kept, dict) or kept.get("format") != FORMAT:
         raise FileError(f"{path} is not an estimate; expected a file written by Estimate.save.")
     if kept.get("version") != VERSION:
         raise FileError(
-            f"{path} has version {kept.get('version')} of the format; this labelfree reads version {VERSION}."
+            f"{path} has version {kept.get('version')} of the format; this labelfree reads version {VERSION}; estimate anew."
         )
     return kept

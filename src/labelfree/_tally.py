@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from labelfree._errors import OptionsError, VotesError, listed
+from labelfree._labels import asked_classes
 from labelfree._patterns import (
     Reader,
     Shape,
@@ -88,8 +89,13 @@ class Tally:
         >>> lf.Tally.from_codes([[1, 1, 0], [0, 0, 0], [1, 1, 0]], [3, 4, 1])
         Tally: 8 votes patterns of 3 classifiers, 2 of them distinct; classes 0, 1
         """
-        table = np.asarray(codes)
-        weights = np.asarray(counts, dtype=np.float64)
+        classes = asked_classes(classes)
+        try:
+            table, weights = np.asarray(codes), np.asarray(counts)
+        except ValueError:
+            raise VotesError(
+                "Expected codes in rows of equal length, got rows of unequal length; mark a missing vote by -1."
+            ) from None
         if table.ndim != 2 or weights.shape != (len(table),):
             raise VotesError(
                 f"Expected codes of shape (patterns, classifiers) and one count a pattern, "
@@ -99,26 +105,30 @@ class Tally:
             table.size and not (table.min() >= -1 and table.max() < len(classes))
         ):
             raise VotesError(
-                f"Expected codes that are whole numbers from -1 to {len(classes) - 1}; got others."
+                f"Expected codes that are whole numbers from -1 to {len(classes) - 1}, got others; mend them."
             )
-        if not np.isfinite(weights).all() or (weights < 0).any() or weights.sum() <= 0:
+        numbers = weights.dtype.kind in "biuf"
+        weights = weights.astype(np.float64) if numbers else np.zeros(0)
+        # Finite by one half of the range, so that sums over them are too.
+        finite = bool((np.abs(weights) < np.finfo(np.float64).max / 2 / max(len(weights), 1)).all())
+        if not finite or (weights < 0).any() or not (weights > 0).any():
             raise VotesError(
-                "Expected counts that are finite, not negative and not all zero; drop or mend the others."
+                "Expected counts that are finite numbers, not negative and not all zero, got others; drop or mend them."
             )
         m = table.shape[1]
         names = (
             tuple(f"classifier_{i}" for i in range(1, m + 1))
             if classifiers is None
-            else tuple(classifiers)
+            else tuple(map(str, classifiers))
         )
         if len(names) != m or len(set(names)) < m:
             raise OptionsError(
-                f"classifiers= must name each of the {m} columns once; got {listed(names)}."
+                f"classifiers= must name each of the {m} columns once, got {listed(names)}; give one name a column."
             )
         shape = Shape(m, len(classes))
         kept = weights > 0
         words = words_of_codes(table[kept].astype(np.int64), shape)
-        return cls(names, tuple(classes), *_merged(words, weights[kept]))
+        return cls(names, classes, *_merged(words, weights[kept]))
 
     @property
     def items(self) -> float:
@@ -233,8 +243,17 @@ def tally(votes: Any, **options: Any) -> Tally:
     Tally: 3 votes patterns of 3 classifiers, 2 of them distinct; classes 0, 1
     """
     if isinstance(votes, Tally):
+        given = [f"{name}=" for name, value in options.items() if not _is_unsaid(value)]
+        if given:
+            raise OptionsError(
+                f"A tally has been read already, so {listed(given)} cannot apply; leave it out, or give the votes."
+            )
         return votes
     return count_votes(read_votes(votes, **options))
+
+
+def _is_unsaid(option: Any) -> bool:
+    return option is None or (isinstance(option, tuple | list) and len(option) == 0)
 
 
 def count_votes(votes: Votes) -> Tally:
