@@ -10,6 +10,7 @@ import os
 from codecs import BOM_UTF8
 from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from secrets import token_hex
 from typing import TYPE_CHECKING
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 SEPARATORS = {".csv": ",", ".tsv": "\t"}
 PARQUET = (".parquet", ".pq")
 JSON_LINES = (".jsonl", ".ndjson")
+EMPTY = ["", "NaN", "nan"]  # cells of CSV and TSV that are null, in quotes or not
 ROWS_TO_INFER_TYPES = 10_000
 CHUNK = 1 << 24  # bytes read at a time
 
@@ -33,7 +35,7 @@ def read_frame(path: str | os.PathLike[str]) -> pl.DataFrame:
     ----------
     path : str or path
         A file that ends in .csv, .tsv, .parquet, .pq, .jsonl or .ndjson. Text is UTF-8. In CSV and
-        TSV a cell without content is null, in quotes or not, and blank lines are passed over.
+        TSV a cell is null that has no content or NaN, in quotes or not; blank lines are passed over.
 
     Returns
     -------
@@ -102,12 +104,13 @@ def _read_separated(path: Path, separator: str) -> pl.DataFrame:
 
     def read(rows: int | None) -> pl.DataFrame:
         return pl.read_csv(
-            path, separator=separator, infer_schema_length=rows, null_values=[""], glob=False
+            path, separator=separator, infer_schema_length=rows, null_values=EMPTY, glob=False
         )
 
-    try:
+    frame = None
+    with suppress(pl.exceptions.ComputeError):
         frame = read(ROWS_TO_INFER_TYPES)
-    except pl.exceptions.ComputeError:
+    if frame is None:
         _check_lines(path, separator)
         frame = read(None)  # a column may turn from numbers to words far down the file
     # Polars fills a row that is too short with nulls, which show in the last column.
