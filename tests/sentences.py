@@ -25,4 +25,4 @@ def check_sentence(said):
     assert "\n" not in said
     assert said.endswith(".")
     assert not said.endswith("..")
-    assert re.search(r"[;.] \w", said), said  # what is wrong; what to do
+    assert re.search(r"[;.] \w|must .*, got ", said), said  # what is wrong; what to do

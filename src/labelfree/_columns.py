@@ -7,6 +7,7 @@ others become codes of the classes.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn, TypeAlias
@@ -263,7 +264,7 @@ def _of_one_kind(
         columns = [_relabelled(column, {label: fitted(label, wanted) for label in column.labels}) for column in columns]  # fmt: skip
     kind = kind_of(label for column in columns for label in column.labels)
     if kind is None:
-        _refuse_mixture(names, columns)
+        _refuse_mixture(names, columns, asked)
     return columns, kind
 
 
@@ -274,15 +275,18 @@ def _refuse_third(names: Sequence[str], labels: Sequence[Sequence[Label]]) -> No
     refuse_labels(sorted({label for each in labels for label in each}), None, None)
 
 
-def _refuse_mixture(names: Sequence[str], columns: Sequence[Coded]) -> NoReturn:
-    kinds = {kind_of_one(label) for column in columns for label in column.labels}
-    odd = "text" if kinds & {"number", "truth"} and "text" in kinds else "bytes"
-    others = " and ".join({"number": "numbers", "truth": "truth values"}.get(kind, kind) for kind in sorted(kinds - {odd}))  # fmt: skip
+def _refuse_mixture(
+    names: Sequence[str], columns: Sequence[Coded], asked: tuple[Label, ...] | None
+) -> NoReturn:
+    """Say which column holds labels unlike the classes, or unlike those of most other columns."""
+    held = Counter(kind for column in columns for kind in set(map(kind_of_one, column.labels)))
+    common = kind_of(asked or ()) or max(sorted(held), key=lambda kind: held[kind])
+    words = {"number": "numbers", "truth": "truth values"}.get(common, common)
     for name, column in zip(names, columns, strict=True):
-        labels = [label for label in column.labels if kind_of_one(label) == odd]
-        if labels:
+        odd = [label for label in column.labels if joint({kind_of_one(label), common}) is None]
+        if odd:
             raise VotesError(
-                f"Column {name!r} holds {odd} ({listed(map(repr, labels), 3)}) where other votes are {others}; expected labels "
-                f"of one kind. Name it with missing={labels[0]!r} if it means no vote, or make all votes {others}."
+                f"Column {name!r} holds {listed(map(repr, odd), 3)} where other votes are {words}; expected labels of one kind. "
+                f"Name it with missing={odd[0]!r} if it means no vote, or make all votes {words}."
             )
-    raise AssertionError(kinds)
+    raise AssertionError(held)
