@@ -160,9 +160,32 @@ def test_no_point_of_a_fine_grid_is_higher_than_the_maximum(seed):
     found = likelihood_imbalance(*walk)
     likelihood = RestrictedLikelihood(*walk)
     end = 1 - margin(items)
-    highest = max(likelihood.value(b) for b in np.linspace(-end, end, 1001))
+    highest = likelihood.scan(np.linspace(-end, end, 1001)).max() / items
     assert abs(found.value) <= end
     assert likelihood.value(found.value) >= highest - 1e-12
+    assert found.converged
+
+
+@pytest.mark.parametrize(
+    ("items", "m", "prevalence", "seed"),
+    [
+        *((259, 5, 0.85, 28), (242, 5, 0.58, 181), (44, 5, 0.67, 364)),  # on a kink
+        *((118, 5, 0.94, 8), (219, 5, 0.59, 115), (214, 3, 0.1, 123)),  # of several hills
+    ],
+)
+def test_kinks_and_hills_do_not_hide_the_maximum(items, m, prevalence, seed):
+    votes = simulate.votes(
+        items,
+        sensitivity=np.linspace(0.5, 0.95, m),
+        specificity=np.linspace(0.9, 0.55, m),
+        prevalence=prevalence,
+        seed=seed,
+    ).votes
+    walk = walked(tally(votes, classes=(0, 1)))
+    found, likelihood = likelihood_imbalance(*walk), RestrictedLikelihood(*walk)
+    end = 1 - margin(items)
+    highest = likelihood.scan(np.linspace(-end, end, 4001)).max() / items
+    assert likelihood.value(found.value) >= highest - 1e-9
     assert found.converged
 
 

@@ -123,6 +123,14 @@ def test_log_linear_is_the_weighted_least_squares_of_the_logarithms(unmet):
     assert rank_one(moments, "log-linear").vector == pytest.approx(wanted, abs=1e-9)
 
 
+def test_log_linear_fills_the_diagonal_with_squares_also_where_triplets_disagree():
+    matrix, met = off_diagonal(seen([0.5, 0.5, 0.5]))
+    matrix[0, 1] = matrix[1, 0] = -0.1
+    assert (np.diagonal(WAYS["triplets"](matrix, met)[0]) < 0).all()
+    filled, _ = WAYS["log-linear"](matrix, met)
+    assert np.diagonal(filled) == pytest.approx([0.1, 0.1, 0.625], abs=1e-12)
+
+
 @pytest.mark.parametrize("unmet", [[], CHAIN], ids=["all met", "some never met"])
 def test_iterated_is_the_least_squares_of_the_observed_covariances(unmet):
     moments = seen(VECTOR, noise=0.02, unmet=unmet)
