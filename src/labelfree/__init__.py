@@ -11,6 +11,7 @@ The rooms, in the order that data walks through them (each may call those above 
     _columns       columns of votes -> columns that can be compared with their classes
     _votes         what a user has -> checked votes; the only importer of narwhals
     _patterns      a stretch of votes -> its patterns as bits
+    _gold_labels   gold labels as given -> their votes and classes
     _tally         distinct vote patterns and their counts; tallies add up
     _products      the three products with the one-hot vote matrix
     _moments       tally -> means, covariances, third-moment sums
@@ -36,6 +37,7 @@ The rooms, in the order that data walks through them (each may call those above 
     _plan          how many items, or gold labels, for a wanted interval
     sklearn        SpectralEnsemble: the scikit-learn face (extra: sklearn)
     _terminal      what a person reads in a terminal
+    _arguments     what stands behind a command: its options
     _cli           arguments in, words out
 
 JNK in the comments is Jaffe, Nadler and Kluger (AISTATS 2015), the source of the method; PNAS is

@@ -8,7 +8,7 @@ answer is the independent model's, tempered.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from labelfree._consensus import Rule, posterior_rule, tempered_rule
 from labelfree._dependence import effective_number, separation, standardised_residuals
 from labelfree._difficulty import (
+    LEAST_SLOPE,
     MOST_LOG_ODDS,
     fit_trait,
     log_odds,
@@ -23,7 +24,7 @@ from labelfree._difficulty import (
     tempering_slope,
 )
 from labelfree._difficulty import by_prevalence as tempered_by_prevalence
-from labelfree._gold import Gold
+from labelfree._gold import Gold, gold_estimate, turned
 from labelfree._group_model import GroupModel, fit_groups, masked
 from labelfree._group_model import covariance_of_logits as covariance_of_groups
 from labelfree._groups import find_groups, group_rule, largest_cross_residual
@@ -36,6 +37,7 @@ from labelfree._rates import clipped, rates, smallest_rate
 from labelfree._tempered_error import tempered_covariance
 
 Array = NDArray[np.float64]
+GoldItems = tuple[NDArray[np.int8], NDArray[np.int64]]  # votes on the gold items, and their classes
 
 INDEPENDENT, GROUPS, DIFFICULTY = "independent", "groups", "difficulty"
 MOST_ACROSS = (
@@ -66,6 +68,10 @@ class Choice:
         τ, by which the independent model's log-odds are tempered; 1 where they are not.
     curve : tuple of arrays (G,), (G, m), (G, m)
         Assumed prevalences, and the sensitivities and specificities under each.
+    gold : int
+        Items with gold labels that calibrated it.
+    turned : bool
+        Whether the gold turned the direction that most classifiers would have given.
     """
 
     dependence: str
@@ -77,6 +83,13 @@ class Choice:
     converged: bool
     slope: float
     curve: tuple[Array, Array, Array]
+    gold: int = 0
+    turned: bool = False
+
+    @property
+    def by_logits(self) -> bool:
+        """Whether the rule's log-odds are those of the independent model, tempered or not."""
+        return self.dependence != GROUPS and not self.gold
 
 
 def independent(
@@ -181,6 +194,47 @@ def grouped(
     )
 
 
+def calibrated(
+    blocks: Blocks, choice: Choice, fitted: Fit, gold: GoldItems, *, prior: Prior
+) -> Choice:
+    """Calibrate the independent model's log-odds by gold labels, starting from how sure the choice is."""
+    codes, truth = gold
+    m = len(fitted.model.confusion)
+    slope = choice.effective_number / m if choice.dependence == GROUPS else choice.slope
+    found = gold_estimate(blocks, fitted.model, max(slope, LEAST_SLOPE), codes, truth)
+    base = turned(fitted.model) if found.flipped else fitted.model
+    model, spread = found.model, gold_spread(found)
+    if prior.fixed_rates is not None or prior.fixed_classes:
+        model, spread = _held(model, spread, fitted.model, prior)
+    return replace(
+        choice,
+        model=model,
+        spread=spread,
+        rule=tempered_rule(base, found.slope, found.intercept, MOST_LOG_ODDS),
+        slope=found.slope,
+        gold=len(truth),
+        turned=found.flipped,
+    )
+
+
+def _held(model: Model, spread: Spread, fitted: Model, prior: Prior) -> tuple[Model, Spread]:
+    """Keep what is known as it is, with no error."""
+    fixed = (
+        np.zeros(fitted.confusion.shape[:2], dtype=bool)
+        if prior.fixed_rates is None
+        else prior.fixed_rates
+    )
+    confusion = np.where(fixed[:, :, None], fitted.confusion, model.confusion)
+    classes = fitted.class_probabilities if prior.fixed_classes else model.class_probabilities
+    centre, error = dict(spread.centre), dict(spread.error)
+    for name, true in (("specificity", 0), ("sensitivity", 1)):
+        centre[name] = np.where(fixed[:, true], confusion[:, true, true], centre[name])
+        error[name] = np.where(fixed[:, true], 0.0, error[name])
+    if prior.fixed_classes:
+        centre["prevalence"], error["prevalence"] = classes[1:].reshape(()), np.zeros(())
+    return Model(classes, confusion), Spread(centre, error, spread.plain)
+
+
 def spectral_curve(seen: Moments, vector: Array, sample_size: float) -> tuple[Array, Array, Array]:
     """Rates that the means and v imply under every assumed prevalence (JNK Lemma 2)."""
     smallest = smallest_rate(sample_size)
@@ -209,14 +263,16 @@ def difficulty(
     model = _with_known(cool.model, fitted.model, seen, prior)
     together = _reached_separation(blocks, fitted.model, slope, cool.shift)
     alone = separation(model.confusion[:, 1, 1], model.confusion[:, 0, 0])
+    spread = None
+    if covariance is not None:
+        error = tempered_covariance(blocks, fitted.model, covariance, trait.trait, cool)
+        known = ~free_logits(fitted.model, prior)
+        error[known], error[:, known] = 0.0, 0.0
+        spread = spread_of(model, error)
     choice = Choice(
         DIFFICULTY,
         model,
-        None
-        if covariance is None
-        else spread_of(
-            model, tempered_covariance(blocks, fitted.model, covariance, trait.trait, cool)
-        ),
+        spread,
         tempered_rule(fitted.model, slope, cool.shift, MOST_LOG_ODDS),
         effective_number(alone, together),
         (),

@@ -210,14 +210,21 @@ def joint_residual(seen: Moments, model: Model, prior: Prior, items: float) -> t
     if prior.fixed_classes:
         slopes = slopes[:, 1:]
     # Project the residuals, whitened, off the directions that the parameters can fit.
-    values, vectors = np.linalg.eigh(spread)
-    kept = values > 1e-10 * values[-1]
-    whitener = vectors[:, kept] / np.sqrt(values[kept])
-    white = whitener.T @ (observed - fitted)
-    directions = np.linalg.svd(whitener.T @ slopes, full_matrices=False)
-    span = directions[0][:, directions[1] > 1e-8 * directions[1][0]]
-    left = white - span @ (span.T @ white)
-    return float(items * left @ left), int(kept.sum() - span.shape[1])
+    white = _whitened(spread, np.column_stack([observed - fitted, slopes]))
+    directions, sizes, _ = np.linalg.svd(white[:, 1:], full_matrices=False)
+    span = directions[:, sizes > 1e-8 * sizes[0]]
+    left = white[:, 0] - span @ (span.T @ white[:, 0])
+    return float(items * left @ left), int(len(white) - span.shape[1])
+
+
+def _whitened(spread: Array, columns: Array) -> Array:
+    """Columns in units in which `spread` is the identity; directions without any spread are left out."""
+    try:
+        return np.asarray(np.linalg.solve(np.linalg.cholesky(spread), columns))
+    except np.linalg.LinAlgError:  # a constant classifier, or rates of 0 or 1
+        values, vectors = np.linalg.eigh(spread)
+        kept = values > 1e-10 * values[-1]
+        return np.asarray((vectors[:, kept] / np.sqrt(values[kept])).T @ columns)
 
 
 def _products_of_monomials(members: Array, mean: Array) -> Array:

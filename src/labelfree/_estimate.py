@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from labelfree._choice import Choice, dependent, independent
+from labelfree._choice import Choice, GoldItems, calibrated, dependent, independent
 from labelfree._consensus import winners
 from labelfree._dependence import Alarm, alarm
 from labelfree._errors import OptionsError, VotesError, listed
+from labelfree._gold_labels import gold_items
 from labelfree._imbalance import Imbalance, likelihood_imbalance, tensor_imbalance
 from labelfree._intervals import covariance_of_logits, jackknife, spread_of
 from labelfree._latent_class import Fit, Model, Prior, fit
@@ -21,10 +22,11 @@ from labelfree._products import Block, Blocks
 from labelfree._rank_one import WAYS, RankOne, rank_one
 from labelfree._rates import clipped, rates, smallest_rate
 from labelfree._result import Estimate
-from labelfree._tally import Tally, tally
+from labelfree._tally import Tally, count_votes, tally
 from labelfree._verdict import (
     Findings,
     look_at_alarm,
+    look_at_gold,
     look_at_imbalance,
     look_at_intervals,
     look_at_model,
@@ -33,7 +35,7 @@ from labelfree._verdict import (
     look_at_unanimity,
     look_for_signal,
 )
-from labelfree._votes import Label, plain_reading
+from labelfree._votes import Label, Votes, plain_reading, read_votes
 
 Array = NDArray[np.float64]
 Known = Mapping[str, Mapping[str, Any]]
@@ -55,6 +57,7 @@ def estimate(
     item: str | None = None,
     classifier: str | None = None,
     vote: str | None = None,
+    gold: Any = None,
     known: Known | None = None,
     dependence: str | Sequence[Sequence[str]] = "auto",
     level: float = 0.95,
@@ -87,6 +90,11 @@ def estimate(
     item, classifier, vote : str, optional
         Columns of the long form. `item` alone names the items of a wide table (by default a column
         called "item", where there is one).
+    gold : mapping, str or sequence, optional
+        Known labels of some items, drawn at random from all: ``{item: label}`` (an item is its row's
+        number, or its name where the table has an item column), the name of a column that holds
+        them, or one label an item with None elsewhere. They fix the direction, calibrate rates and
+        probabilities, and make the intervals honest about shared errors.
     known : mapping, optional
         What is known of some classifiers' rates: ``{"a": {"sensitivity": 0.9}}`` holds a rate
         fixed, ``{"a": {"specificity": (18, 2)}}`` gives it a Beta(18, 2) prior.
@@ -123,12 +131,17 @@ def estimate(
     """
     reading = plain_reading(missing=missing, item=item, classifier=classifier, vote=vote)
     _check_options(method, vector, prevalence, prior, level)
-    counted = tally(votes, positive=positive, classes=classes, classifiers=classifiers, **reading)
+    options = {"positive": positive, "classes": classes, "classifiers": classifiers, **reading}
+    if gold is None:
+        counted, known_items = tally(votes, **options), None
+    else:
+        checked = _votes_with_gold(votes, gold, options)
+        counted, known_items = count_votes(checked), gold_items(gold, checked)
     _check_tally(counted)
     groups = _groups_asked(dependence, counted.classifiers)
     facts = _facts(known, counted.classifiers)
     findings = Findings()
-    walk = _Walk(counted, method, vector, prevalence, prior, facts)
+    walk = _Walk(counted, method, vector, prevalence, prior, facts, known_items)
     look_for_signal(findings, walk.seen, counted.sample_size, counted.classifiers)
     choice, tested = None, None
     if not findings.fatal:
@@ -150,9 +163,7 @@ def estimate(
         _choice=choice,
         _alarm=tested,
         _vector=walk.found.vector if choice is not None else None,
-        _covariance=walk.covariance
-        if choice is not None and choice.dependence != "groups"
-        else None,
+        _covariance=walk.covariance if choice is not None and choice.by_logits else None,
     )
 
 
@@ -175,8 +186,10 @@ class _Walk:
         prevalence: float | None,
         prior: float,
         facts: _Facts,
+        gold: GoldItems | None,
     ) -> None:
         self.method, self.vector, self.prevalence, self.facts = method, vector, prevalence, facts
+        self.gold = gold
         self.blocks = Blocks(counted)
         self.seen = moments(self.blocks)
         self.found = _signed_by(facts, rank_one(self.seen, vector))
@@ -198,7 +211,8 @@ class _Walk:
         self.covariance = covariance_of_logits(self.blocks, fitted.model, self.prior)
         choice = self._independent(fitted, spectral)
         if _is(dependence, "ignore"):
-            return choice, Alarm(False, 1.0, np.zeros((len(self.seen.mean),) * 2), (0, 1))
+            untested = Alarm(False, 1.0, np.zeros((len(self.seen.mean),) * 2), (0, 1))
+            return self._calibrated(choice, fitted), untested
         tested = alarm(self.blocks, self.seen, fitted, self.prior, self.covariance)
         if self.method == "map" and (groups or (tested.raised and _is(dependence, "auto"))):
             other, _ = self._spectral(self.blocks, "tensor")
@@ -213,7 +227,13 @@ class _Walk:
                 prevalence=self.prevalence,
                 groups=groups,
             )
-        return choice, tested
+        return self._calibrated(choice, fitted), tested
+
+    def _calibrated(self, choice: Choice, fitted: Fit) -> Choice:
+        """Let gold labels, where there are any, have the last word."""
+        if self.gold is None:
+            return choice
+        return calibrated(self.blocks, choice, fitted, self.gold, prior=self.prior)
 
     def _independent(self, fitted: Fit, spectral: Model) -> Choice:
         size = self.blocks.tally.sample_size
@@ -270,7 +290,10 @@ def _look(
     look_at_search(findings, converged=walk.converged and choice.converged)
     look_at_alarm(findings, tested, names, asked=asked)
     groups = [[names[place] for place in group] for group in choice.groups]
-    look_at_model(findings, choice.dependence, groups, choice.effective_number, len(names))
+    look_at_model(
+        findings, choice.dependence, groups, choice.effective_number, len(names), gold=choice.gold
+    )
+    look_at_gold(findings, choice.gold, turned=choice.turned)
     widths = None
     if choice.spread is not None:
         ends = [choice.spread.ends(rate, level) for rate in ("sensitivity", "specificity")]
@@ -280,6 +303,14 @@ def _look(
         np.repeat(np.array([[0], [1]], dtype=np.int8), len(names), axis=1), np.ones(2), 2
     )
     look_at_unanimity(findings, (winners(choice.rule.scores(unanimous)) == [0, 1]).tolist())
+
+
+def _votes_with_gold(votes: Any, gold: Any, options: dict[str, Any]) -> Votes:
+    if isinstance(votes, Tally):
+        raise OptionsError(
+            "gold= needs the items, but a tally has forgotten them; give the votes themselves."
+        )
+    return read_votes(votes, **options, apart=gold if isinstance(gold, str) else None)
 
 
 def _prior(counted: Tally, pseudo_count: float, facts: _Facts, *, fixed_classes: bool) -> Prior:

@@ -250,7 +250,9 @@ def read_all(votes: Votes, work: Callable[[Reader, int, int], Result]) -> Iterat
 
 def words_of(planes: Words) -> Words:
     """(planes, words, rows) -> one row of words a pattern, plane after plane."""
-    return np.ascontiguousarray(planes.reshape(-1, planes.shape[-1]).T)
+    return np.array(
+        planes.reshape(-1, planes.shape[-1]).T, order="C"
+    )  # a copy: planes are a buffer
 
 
 def words_of_codes(codes: NDArray[np.integer], shape: Shape) -> Words:
@@ -281,3 +283,13 @@ def codes_of_words(words: Words, shape: Shape) -> NDArray[np.int8]:
     codes = number.view(np.int8)
     codes -= 1
     return codes
+
+
+def codes_at(votes: Votes, places: NDArray[np.int64]) -> NDArray[np.int8]:
+    """Votes on some items as codes −1 … K−1, (g, m)."""
+    columns: Any = votes.columns
+    if not isinstance(columns, np.ndarray | tuple):
+        return np.asarray(columns[places].toarray(), dtype=np.int8) - np.int8(1)
+    reader = Reader(votes)
+    rows = [words_of(reader.planes(int(place), int(place) + 1)[0]) for place in places]
+    return codes_of_words(np.concatenate(rows), reader.shape)

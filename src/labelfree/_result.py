@@ -378,7 +378,9 @@ class Estimate:
         logits = np.concatenate([[0], *((1 + 2 * i, 2 + 2 * i) for i in order)]).astype(np.intp)
         part = covariance[np.ix_(logits, logits)]
         choice = self._chosen()
-        model = Model(choice.model.class_probabilities, choice.model.confusion[order])
+        # The rates behind the log-odds: under tempering they are not those that are reported.
+        behind = np.exp(choice.rule.weights[order] / choice.slope).transpose(0, 2, 1)
+        model = Model(choice.model.class_probabilities, behind)
         reach = ndtri(0.5 + level / 2)
 
         def ends(block: Any) -> Array:

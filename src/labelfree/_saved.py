@@ -52,6 +52,8 @@ def plain_choice(choice: Choice) -> dict[str, Any]:
         "groups": [list(group) for group in choice.groups],
         "converged": choice.converged,
         "slope": choice.slope,
+        "gold": choice.gold,
+        "turned": choice.turned,
         "curve": [part.tolist() for part in choice.curve],
     }
 
@@ -84,6 +86,8 @@ def revived_choice(kept: dict[str, Any]) -> Choice:
         kept["converged"],
         float(kept["slope"]),
         (prevalences, sensitivity, specificity),
+        kept["gold"],
+        kept["turned"],
     )
 
 

@@ -20,6 +20,7 @@ NO_SIGNAL = 0.1  # p-value above which the votes look as if all classifiers were
 NO_THIRD = 0.25  # ... or all but two of them ...
 WEAK_SIGNAL = 0.001  # ... and above which that can barely be ruled out
 EXACT_SIGNAL = 1e-3  # score that rounding alone may leave where frequencies are exact
+FEW_GOLD = 20  # gold labels below which their own sampling error is large
 WIDE = 0.2  # width of an interval from which it says little
 MOST_UNNAMED = 4  # classifiers among which the covariances cannot tell one pair from another
 NEEDED = 3  # classifiers different from chance without which nothing is identified
@@ -196,6 +197,8 @@ def look_at_model(
     groups: Sequence[Sequence[str]],
     effective: float,
     classifiers: int,
+    *,
+    gold: int,
 ) -> None:
     """Say what was done about shared errors, and what the numbers then mean."""
     if dependence == "groups":
@@ -204,7 +207,13 @@ def look_at_model(
             f"Some classifiers copy one another ({named}); each such group was weighed as one.",
             "Drop the copies, or add classifiers that were made apart from these.",
         )
-    if dependence == "difficulty":
+    if dependence == "difficulty" and gold:
+        findings.doubt(
+            "They err together on the same hard items, as real classifiers do; "
+            f"{counted(gold, 'gold label')} calibrate the rates and their intervals.",
+            "More gold labels of random items narrow the intervals.",
+        )
+    elif dependence == "difficulty":
         findings.doubt(
             "They err together on the same hard items, as real classifiers do. The rates were tempered for it, "
             "but the intervals show sampling error only; the prevalence itself cannot be checked without labels.",
@@ -214,6 +223,20 @@ def look_at_model(
         findings.doubt(
             f"Together the {classifiers} classifiers tell about as much as {effective:.1f} independent ones would.",
             "Classifiers that were made apart from these.",
+        )
+
+
+def look_at_gold(findings: Findings, labels: int, *, turned: bool) -> None:
+    """Say what the gold labels changed, and when they are few."""
+    if turned:
+        findings.doubt(
+            "The gold labels turned the direction round: most classifiers vote against them.",
+            "A look at the classifiers that are worse than chance.",
+        )
+    if 0 < labels < FEW_GOLD:
+        findings.doubt(
+            f"{counted(labels, 'gold label')} calibrate roughly only.",
+            "50 to 100 gold labels of random items (gold=).",
         )
 
 

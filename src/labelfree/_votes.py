@@ -68,6 +68,10 @@ class Votes:
         Whether that kind is a table, which takes labels and probabilities together.
     label_type : dtype, optional
         Type of the caller's own votes, which labels take where it holds them.
+    names_of_items : callable
+        () -> the items' names, one each; their numbers where they have none.
+    column_of_items : callable
+        name -> the values of a column of the caller's table, one an item.
     """
 
     classifiers: tuple[str, ...]
@@ -79,6 +83,8 @@ class Votes:
     give_back: GiveBack = field(repr=False)
     keeps_table: bool = False
     label_type: np.dtype[Any] | None = None
+    names_of_items: Callable[[], Sequence[Any]] = field(repr=False, default=tuple)
+    column_of_items: Callable[[str], Sequence[Any]] = field(repr=False, default=tuple)
 
     def label_array(self) -> NDArray[Any]:
         """The classes as an array, in the type of the caller's own votes where that holds them."""
@@ -104,6 +110,8 @@ class _Table:
     give_back: GiveBack
     keeps_table: bool
     label_type: np.dtype[Any] | None
+    names_of_items: Callable[[], Sequence[Any]]
+    column_of_items: Callable[[str], Sequence[Any]]
 
 
 def read_votes(
@@ -116,6 +124,7 @@ def read_votes(
     item: str | None = None,
     classifier: str | None = None,
     vote: str | None = None,
+    apart: str | None = None,
 ) -> Votes:
     """Check whatever a user calls votes.
 
@@ -134,6 +143,8 @@ def read_votes(
         long form, all the classifiers there may be, of which any other is refused.
     item, classifier, vote : str, optional
         Column names. `item` alone names a wide table's items; all three read the long form.
+    apart : str, optional
+        A column of a wide table that holds neither items nor votes.
 
     Returns
     -------
@@ -147,8 +158,10 @@ def read_votes(
             )
         columns = (ITEM_COLUMN if item is None else str(item), str(classifier), str(vote))
         return _read_long(votes, columns, names, positive, classes, missing)
-    read = _of_array if _is_array(votes) else _of_frame
-    table = read(votes, names, None if item is None else str(item))
+    if _is_array(votes):
+        table = _of_array(votes, names, None if item is None else str(item))
+    else:
+        table = _of_frame(votes, names, None if item is None else str(item), apart)
     found = learn(table.names, table.columns, positive, classes, missing)
     return Votes(
         table.names,
@@ -160,6 +173,8 @@ def read_votes(
         table.give_back,
         table.keeps_table,
         table.label_type,
+        table.names_of_items,
+        table.column_of_items,
     )
 
 
@@ -245,8 +260,13 @@ def _of_array(votes: Any, names: tuple[str, ...] | None, item: str | None) -> _T
     def give_back(labels: NDArray[Any] | None, probabilities: NDArray[np.float64] | None) -> Any:
         return labels if labels is not None else probabilities
 
+    def column_of_items(name: str) -> Sequence[Any]:
+        raise OptionsError(
+            f"{name!r} was given as a column's name, but an array has no column names; give the values instead."
+        )
+
     own = table.dtype if table.dtype.kind in IN_PLACE or isinstance(votes, np.ndarray) else None
-    return _Table(names, columns, n, give_back, keeps_table=False, label_type=own)
+    return _Table(names, columns, n, give_back, False, own, lambda: range(n), column_of_items)
 
 
 def _as_array(values: Any) -> tuple[NDArray[Any], NDArray[np.bool_] | None]:
@@ -271,17 +291,33 @@ def _as_array(values: Any) -> tuple[NDArray[Any], NDArray[np.bool_] | None]:
 # --- tables -----------------------------------------------------------------------------------
 
 
-def _of_frame(votes: Any, names: tuple[str, ...] | None, item: str | None) -> _Table:
+def _of_frame(
+    votes: Any, names: tuple[str, ...] | None, item: str | None, apart: str | None
+) -> _Table:
     frame, give = _as_frame(votes)
     own = _by_name(frame.columns)
-    names = _chosen(tuple(own), names, item)
+    if apart is not None:
+        _check_known(own, [apart])
+    names = _chosen(tuple(name for name in own if name != apart), names, item)
     _check_size(len(frame), len(names))
     columns = tuple(_series_column(name, frame.get_column(own[name])) for name in names)
 
     def give_back(labels: NDArray[Any] | None, probabilities: NDArray[np.float64] | None) -> Any:
         return give(_with_answers(frame, labels, probabilities))
 
-    return _Table(names, columns, len(frame), give_back, True, _common_type(columns))
+    named = ITEM_COLUMN if item is None else item
+
+    def names_of_items() -> Sequence[Any]:
+        return frame.get_column(own[named]).to_list() if named in own else range(len(frame))
+
+    def column_of_items(name: str) -> Sequence[Any]:
+        _check_known(own, [name])
+        return frame.get_column(own[name]).to_list()
+
+    common = _common_type(columns)
+    return _Table(
+        names, columns, len(frame), give_back, True, common, names_of_items, column_of_items
+    )
 
 
 def _as_frame(votes: Any) -> tuple[Frame, Callable[[Frame], Any]]:
@@ -457,8 +493,23 @@ def _read_long(
     def give_back(labels: NDArray[Any] | None, probabilities: NDArray[np.float64] | None) -> Any:
         return give(_with_answers(items.to_frame(), labels, probabilities))
 
+    def column_of_items(name: str) -> Sequence[Any]:
+        raise OptionsError(
+            f"{name!r} was given as a column's name, but the long form has a row a vote; "
+            "give a mapping of items to labels instead."
+        )
+
     return Votes(
-        names, found.classes, found.values, laid, (-1,), len(items), give_back, keeps_table=True
+        names,
+        found.classes,
+        found.values,
+        laid,
+        (-1,),
+        len(items),
+        give_back,
+        keeps_table=True,
+        names_of_items=items.to_list,
+        column_of_items=column_of_items,
     )
 
 
