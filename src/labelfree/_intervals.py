@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -16,7 +16,8 @@ from labelfree._tally import Tally
 Array = NDArray[np.float64]
 
 SMALLEST_PIVOT = 1e-10  # of the scaled information: below, some direction is not informed at all
-PARTS = 60  # groups of items of the jackknife
+PARTS, FEWER_PARTS = 60, 30  # groups of items of the jackknife; fewer where each answer costs more
+MANY_PATTERNS = 2048
 QUANTITIES = ("sensitivity", "specificity", "balanced_accuracy", "prevalence")
 
 
@@ -108,29 +109,29 @@ def spread_of(model: Model, covariance: Array) -> Spread:
 def jackknife(tally: Tally, model_of: Callable[[Tally], Model]) -> Spread:
     """Standard errors of any estimator: the spread of its answers with one part of the items left out.
 
-    Items fall into 60 parts by a fixed draw from each pattern's count, so the answer is the same on
+    Items fall into parts by a fixed draw from each pattern's count, so the answer is the same on
     every run. Serves the moment methods, whose errors the information understates.
     """
-    parts = _parts(tally)
-    left_out = [
-        replace(tally, patterns=tally.patterns[kept], counts=counts[kept]) for counts, kept in parts
-    ]
+    parts = PARTS if len(tally) <= MANY_PATTERNS else FEWER_PARTS
     whole = _logits(model_of(tally))
-    without = [_logits(model_of(each)) for each in left_out]
+    without = [_logits(model_of(each)) for each in _left_out(tally, parts)]
     error = {
         name: np.sqrt(
-            (PARTS - 1) / PARTS * sum((each[name] - whole[name]) ** 2 for each in without)
+            (parts - 1) / parts * sum((each[name] - whole[name]) ** 2 for each in without)
         )
         for name in whole
     }
     return Spread(whole, error)
 
 
-def _parts(tally: Tally) -> list[tuple[Array, NDArray[np.bool_]]]:
+def _left_out(tally: Tally, parts: int) -> Iterator[Tally]:
+    """Yield the tally without each part of its items in turn."""
     random = np.random.default_rng(0)
-    drawn = random.multinomial(np.rint(tally.counts).astype(np.int64), np.full(PARTS, 1 / PARTS))
-    counts = tally.counts[:, None] - drawn
-    return [(counts[:, part], counts[:, part] > 0) for part in range(PARTS)]
+    drawn = random.multinomial(np.rint(tally.counts).astype(np.int64), np.full(parts, 1 / parts))
+    for part in range(parts):
+        counts = tally.counts - drawn[:, part]
+        kept = counts > 0
+        yield replace(tally, patterns=tally.patterns[kept], counts=counts[kept])
 
 
 def _logits(model: Model) -> dict[str, Array]:
