@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 import time
+from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
@@ -113,17 +114,86 @@ def test_every_format_gives_the_estimate_that_python_gives(ending):
     assert found == expected
 
 
-def test_the_table_shows_every_classifier_the_prevalence_and_the_verdict():
+def with_interval(value, ends):
+    low, high = (f"{end:.3f}".removeprefix("0")[:4] for end in ends)
+    return f"{value:.3f} ({low}-{high})"
+
+
+def test_the_table_shows_every_classifier_with_intervals_and_the_verdict():
     votes = table(drawn().votes)
     said = succeed("estimate", write(votes, "votes.csv"))
     expected = lf.estimate(votes)
-    for row in expected.table():
-        figures = (row["sensitivity"], row["specificity"], row["balanced_accuracy"])
-        cells = [row["classifier"], "400", *(f"{figure:.3f}" for figure in figures)]
+    ends = [expected.interval(rate) for rate in ("sensitivity", "specificity")]
+    for place, row in enumerate(expected.table()):
+        cells = [
+            row["classifier"],
+            "400",
+            with_interval(row["sensitivity"], ends[0][place]),
+            with_interval(row["specificity"], ends[1][place]),
+            f"{row['balanced_accuracy']:.3f}",
+        ]
         assert re.search(r"\s+".join(map(re.escape, cells)), said)
     assert "4 classifiers on 400 items; positive is 1; method map" in said
-    assert f"prevalence {expected.prevalence:.3f}" in said
+    share = with_interval(expected.prevalence, expected.interval("prevalence"))
+    assert f"prevalence {share}\nin parentheses: 95 % intervals\n" in said
+    assert f"effective number of classifiers: {expected.effective_number:.1f} of 4" in said
     assert f"verdict {expected.verdict.level}" in said
+    assert widest(said) <= 80
+
+
+def test_the_level_of_the_intervals():
+    path = write(table(drawn().votes), "votes.csv")
+    narrow, wide = (as_json(path, "--level", level) for level in ("0.5", "0.99"))
+    assert (narrow["level"], wide["level"]) == (0.5, 0.99)
+    for one, other in zip(narrow["classifiers"], wide["classifiers"], strict=True):
+        assert other["sensitivity_low"] < one["sensitivity_low"] < one["sensitivity_high"]
+    assert "in parentheses: 99.9 % intervals" in succeed("estimate", path, "--level", "0.999")
+
+
+def copied():
+    drawn = lf.simulate.votes(3000, classifiers=8, copies=[(0, 1, 2)], prevalence=0.4, seed=5)
+    return table(drawn.votes, names=[f"model-{number}" for number in range(8)])
+
+
+def test_groups_are_shown_and_may_be_given():
+    votes = copied()
+    said = succeed("estimate", write(votes, "votes.csv"))
+    found = lf.estimate(votes)
+    assert found.groups == (("model-0", "model-1", "model-2"),)
+    assert "group that copies: model-0, model-1, model-2" in said
+    assert f"effective number of classifiers: {found.effective_number:.1f} of 8" in said
+    assert widest(said) <= 80
+    given = ["--dependence", "model-0,model-1", "--dependence", "model-5,model-6"]
+    groups = [["model-0", "model-1"], ["model-5", "model-6"]]
+    assert as_json("votes.csv", *given) == lf.estimate(votes, dependence=groups).as_dict()
+
+
+def test_rates_by_prevalence_fit_the_terminal():
+    votes = table(drawn().votes)
+    path = write(votes, "votes.csv")
+    said = succeed("estimate", path, "--by-prevalence")
+    assert said.startswith(succeed("estimate", path))
+    half = {
+        row["classifier"]: row
+        for row in lf.estimate(votes).by_prevalence()
+        if row["prevalence"] == 0.5
+    }
+    for name, row in half.items():
+        both = "/".join(
+            f"{row[rate]:.2f}".removeprefix("0")[:3] for rate in ("sensitivity", "specificity")
+        )
+        assert re.search(rf"^ {name} .* {re.escape(both)} ", said, re.MULTILINE)
+    assert widest(said) <= 80
+    found = as_json(path, "--by-prevalence")
+    assert found.pop("by_prevalence") == lf.estimate(votes).by_prevalence()
+    assert found == as_json(path)
+
+
+def test_rates_by_prevalence_of_votes_without_signal_are_none():
+    coins = np.random.default_rng(0).integers(0, 2, (300, 4))
+    pl.DataFrame(coins, schema=list("abcd")).write_csv("coins.csv")
+    assert succeed("estimate", "coins.csv", "--by-prevalence") == succeed("estimate", "coins.csv")
+    assert as_json("coins.csv", "--by-prevalence")["by_prevalence"] is None
 
 
 @pytest.mark.parametrize("ending", ENDINGS)
@@ -194,6 +264,14 @@ def test_classifiers_without_information_are_marked():
         (["--prevalence", "0.4"], {"prevalence": 0.4}),
         (["--prior", "0"], {"prior": 0.0}),
         (["--positive", "0"], {"positive": 0}),
+        (["--level", "0.8"], {"level": 0.8}),
+        (["--dependence", "test"], {"dependence": "test"}),
+        (["--dependence", "ignore"], {"dependence": "ignore"}),
+        (["--known", "ann.sensitivity=0.9"], {"known": {"ann": {"sensitivity": 0.9}}}),
+        (
+            ["--known", "ann.sensitivity=.9", "--known", "ann.specificity=18,2", "--known", "bob.specificity=.7"],
+            {"known": {"ann": {"sensitivity": 0.9, "specificity": (18, 2)}, "bob": {"specificity": 0.7}}},
+        ),
         (["--classifiers", "ann,cem,dee"], {"classifiers": ["ann", "cem", "dee"]}),
         (["--classifiers", "ann,cem", "--classifiers", "dee"], {"classifiers": ["ann", "cem", "dee"]}),
     ],
@@ -207,6 +285,39 @@ def test_a_classifier_with_a_comma_in_its_name_goes_in_quotes():
     votes = table(drawn().votes, names=("Smith, J.", "bob", "cem", "dee"))
     found = as_json(write(votes, "votes.csv"), "--classifiers", '"Smith, J.",bob,cem')
     assert list(rates(found)) == ["Smith, J.", "bob", "cem"]
+
+
+def test_what_is_known_of_a_classifier_with_dots_and_signs_in_its_name():
+    votes = table(drawn().votes, names=("gpt.4=x", "bob", "cem", "dee"))
+    found = as_json(write(votes, "votes.csv"), "--known", "gpt.4=x.specificity=0.8")
+    assert rates(found)["gpt.4=x"][1] == 0.8
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_gold_labels_in_a_file_and_in_a_column_are_those_of_python(ending):
+    drawn_here = drawn(items=1000)
+    votes = table(drawn_here.votes, words={0: "no", 1: "yes"})
+    truth = pl.Series("label", drawn_here.truth).replace_strict({0: "no", 1: "yes"})
+    gold = votes.select("item").with_columns(truth).head(60)
+    expected = lf.estimate(votes, gold=dict(gold.iter_rows())).as_dict()
+    write(votes, f"votes{ending}")
+    assert as_json(f"votes{ending}", "--gold", write(gold, f"gold{ending}")) == expected
+    marked = votes.with_columns(truth=pl.when(pl.col("item") < 60).then(truth))
+    found = as_json(write(marked, f"marked{ending}"), "--gold", "truth")
+    assert rates(found) == rates(expected)
+    succeed("label", f"votes{ending}", "--gold", f"gold{ending}", "-o", "labels.csv")
+    assert read("labels.csv").columns == [*votes.columns, "label", "probability"]
+
+
+def test_gold_labels_may_name_their_items_as_the_votes_do():
+    drawn_here = drawn(items=1000)
+    votes = table(drawn_here.votes).rename({"item": "task"})
+    gold = votes.select("task").with_columns(label=pl.Series(drawn_here.truth)).sample(50, seed=1)
+    write(votes, "votes.csv")
+    found = as_json("votes.csv", "--item", "task", "--gold", write(gold, "gold.tsv"))
+    assert rates(found) == rates(
+        lf.estimate(votes, item="task", gold=dict(gold.iter_rows())).as_dict()
+    )
 
 
 def test_another_column_may_name_the_items():
@@ -429,6 +540,15 @@ def test_demo_compares_with_the_truth():
         off.append(abs(true - guess))
         assert re.search(rf"{name}\s+{true:.3f}\s+{guess:.3f}\s+[+-]{off[-1]:.3f}", said)
     assert f"sensitivity {np.mean(off):.3f}" in said
+    held = [
+        ((ends[:, 0] <= true) & (true <= ends[:, 1])).sum()
+        for ends, true in (
+            (found.interval("sensitivity"), true_rates(votes, positive, "5-9")),
+            (found.interval("specificity"), true_rates(votes, ~positive, "0-4")),
+        )
+    ]
+    holding = f"hold the truth: sensitivity {held[0]} of 10, specificity {held[1]} of 10"
+    assert holding in said
     assert f"prevalence: true {positive.mean():.3f}, found {found.prevalence:.3f}" in said
     for words, rule in (("consensus", "posterior"), ("majority vote", "majority")):
         right = (found.label(votes, rule=rule)["label"] == truth["label"]).mean()
@@ -436,10 +556,34 @@ def test_demo_compares_with_the_truth():
     assert widest(said) <= 80
 
 
+def true_rates(votes, items, label):
+    return (votes.drop("item").to_numpy()[items] == label).mean(axis=0)
+
+
+def test_plan_says_what_python_says():
+    words = ["--classifiers", 4, "--sensitivity", "0.8,.7,0.9,0.85", "--specificity", "0.9"]
+    more = ["--prevalence", 0.3, "--width", 0.08, "--level", 0.9, "--missing", 0.1]
+    expected = lf.plan(
+        4,
+        sensitivity=[0.8, 0.7, 0.9, 0.85],
+        specificity=0.9,
+        prevalence=0.3,
+        width=0.08,
+        level=0.9,
+        missing=0.1,
+    )
+    said = succeed("plan", *words, *more)
+    assert json.loads(succeed("plan", *words, *more, "--json")) == asdict(expected)
+    assert "For 90 % intervals at most 0.08 wide" in said
+    for number in (expected.items_for_rates, expected.items_for_prevalence, expected.gold):
+        assert f" {number:,}\n" in said
+    assert widest(said) <= 80
+
+
 def test_version_and_help():
     assert succeed("--version") == f"labelfree {lf.__version__}\n"
     said = succeed("--help")
-    for command in ("estimate", "label", "simulate", "demo"):
+    for command in ("estimate", "label", "simulate", "plan", "demo"):
         assert command in said
         for flag in ("--help", "-h"):
             help_of_one = succeed(command, flag)
@@ -478,8 +622,10 @@ def test_hostile_names_are_shown_letter_by_letter():
 def test_two_hundred_classifiers_each_have_their_line():
     found = lf.simulate.votes(1000, classifiers=200)
     names = [f"model-{number:03}" for number in range(200)]
-    said = succeed("estimate", write(table(found.votes, names=names), "votes.parquet"))
-    assert all(re.search(rf"^ {name} ", said, re.MULTILINE) for name in names)
+    path = write(table(found.votes, names=names), "votes.parquet")
+    options = ["--by-prevalence", "--dependence", "ignore"]
+    said = succeed("estimate", path, *options)
+    assert all(len(re.findall(rf"^ {name} ", said, re.MULTILINE)) == 2 for name in names)
     assert widest(said) <= 80
 
 
@@ -505,6 +651,7 @@ def test_options_in_messages_are_spelled_as_in_a_shell():
     assert said("prevalence= must lie") == "--prevalence must lie"
     assert said("a known prevalence (prevalence=).") == "a known prevalence (--prevalence)."
     assert said("x.prevalence, true_item=3") == "x.prevalence, true_item=3"
+    assert said("got 'ann.sensitivity=2'") == "got 'ann.sensitivity=2'"
 
 
 def test_a_terminal_without_unicode_gets_words_all_the_same():
@@ -535,7 +682,11 @@ FILES = {
     "not_parquet.parquet": "PAR1 or not",
     "not_text.csv": b"\xff\xfe\x00a,b,c\n",
     "votes.txt": "a,b,c\n1,0,1\n",
-    "good.csv": "item,a,b,c\n" + "1,1,1,0\n2,0,0,0\n3,1,1,1\n4,0,1,0\n" * 20,
+    "good.csv": "item,a,b,c\n"
+    + "".join(f"{n},1,1,0\n{n + 1},0,0,0\n{n + 2},1,1,1\n{n + 3},0,1,0\n" for n in range(1, 81, 4)),
+    "twice_gold.csv": "item,label\n1,1\n1,0\n2,0\n",
+    "stranger.csv": "item,label\n1,1\n200,0\n",
+    "other_label.csv": "item,label\n1,1\n2,maybe\n",
     "labelled.csv": "a,b,c,label\n" + "1,1,0,1\n0,0,0,0\n1,1,1,1\n0,1,0,0\n" * 20,
     "long.csv": "task,rater,said\n1,a,yes\n1,b,no\n1,c,yes\n1,a,no\n",
     "not_estimate.json": "{}",
@@ -579,6 +730,29 @@ FILES = {
         ("good.csv --method magic", "--method must be one of map, likelihood, tensor"),
         ("good.csv --vector magic", "--vector must be one of"),
         ("good.csv --metod map", "No such option"),
+        ("good.csv --level 0", "--level must lie between 0 and 1"),
+        ("good.csv --level 95", "--level must lie between 0 and 1"),
+        ("good.csv --level nan", "--level must lie between 0 and 1"),
+        ("good.csv --level high", "Invalid value for '--level'"),
+        ("good.csv --known a", "--known must name a classifier, its rate and a value, got 'a'"),
+        ("good.csv --known sensitivity=0.9", "got 'sensitivity=0.9'"),
+        ("good.csv --known a.sensitivity=high", "got 'a.sensitivity=high'"),
+        ("good.csv --known a.sensitivity=1", "--known gives a a sensitivity of 1"),
+        ("good.csv --known a.specificity=nan", "--known gives a a specificity of nan"),
+        ("good.csv --known a.specificity=18,0.5", "parameters of a Beta"),
+        ("good.csv --known a.specificity=18,2,1", "parameters of a Beta"),
+        ("good.csv --known a.accuracy=0.9", "--known holds 'accuracy' for a"),
+        ("good.csv --known z.sensitivity=0.9", "--known names 'z'"),
+        ("good.csv --dependence magic", "--dependence must be"),
+        ("good.csv --dependence a,z", "--dependence names 'z'"),
+        ("good.csv --dependence a,a", "--dependence must hold groups"),
+        ("good.csv --dependence a,b", "at least three groups"),
+        ("good.csv --gold nothing", "no column 'nothing'"),
+        ("good.csv --gold nothing.csv", "nothing.csv: there is no such file"),
+        ("good.csv --gold long.csv", "long.csv must have a column 'item' and a column 'label'"),
+        ("good.csv --gold twice_gold.csv", "gives item 1 two labels"),
+        ("good.csv --gold stranger.csv", "--gold names 1 item that the votes do not have"),
+        ("good.csv --gold other_label.csv", "--gold holds the label"),
         ("good.csv --save nowhere/kept.json", "nowhere/kept.json cannot be written"),
         ("", "Missing argument 'VOTES'"),
     ],
@@ -612,6 +786,21 @@ def lay_out_files():
         ("label good.csv -o out.csv --estimate not_estimate.json", "is not an estimate"),
         ("label good.csv -o out.csv --estimate x.json --method map", "--method does not go with"),
         ("label good.csv -o out.csv --estimate x.json --positive 0", "--positive does not go with"),
+        ("label good.csv -o out.csv --estimate x.json --gold c", "--gold does not go with"),
+        ("label good.csv -o out.csv --estimate x.json --level 0.9", "--level does not go with"),
+        ("plan", "--classifiers or a rate each"),
+        ("plan --classifiers 2", "at least three classifiers"),
+        ("plan --classifiers few", "Invalid value for '--classifiers'"),
+        ("plan --classifiers 5 --sensitivity good", "--sensitivity must hold one rate"),
+        ("plan --classifiers 5 --sensitivity 1", "--sensitivity must lie between 0 and 1"),
+        (
+            "plan --specificity 0.8,0.7,0.9 --sensitivity 0.8,0.9",
+            "--sensitivity must hold one rate",
+        ),
+        ("plan --classifiers 5 --width 0", "--width must lie between 0 and 1"),
+        ("plan --classifiers 5 --level 95", "--level must lie between 0 and 1"),
+        ("plan --classifiers 5 --missing 1", "--missing must be at least 0 and below 1"),
+        ("plan --classifiers 5 --sensitivity 0.5 --specificity 0.5", "cannot be graded"),
         ("label labelled.csv -o out.csv --classifiers a,b,c", "already has a column 'label'"),
         ("simulate", "Missing option"),
         ("simulate -o votes.xlsx", "expected a name that ends in"),

@@ -109,7 +109,9 @@ def sections():
 def rows(section):
     """Options in the first column of a table."""
     cells = re.findall(r"^\| (`-[^|]*) \|", section, re.MULTILINE)
-    return {option for cell in cells for option in re.findall(r"(?<![\w-])--?[a-z]+", cell)}
+    return {
+        option for cell in cells for option in re.findall(r"(?<![\w-])--?[a-z]+(?:-[a-z]+)*", cell)
+    }
 
 
 def documented(command):
@@ -126,19 +128,19 @@ def test_every_command_has_its_section():
     }
 
 
-@pytest.mark.parametrize("command", ["estimate", "label", "simulate", "demo"])
+@pytest.mark.parametrize("command", ["estimate", "label", "simulate", "plan", "demo"])
 def test_the_page_and_the_program_have_the_same_options(command):
     assert documented(command) == options(commands()[command])
 
 
-@pytest.mark.parametrize("command", ["estimate", "label", "simulate", "demo"])
+@pytest.mark.parametrize("command", ["estimate", "label", "simulate", "plan", "demo"])
 def test_the_example_in_the_help_of_a_command_runs(command, tmp_path):
     title, example = commands()[command].epilog.split("\n\n")
     assert title == "Example:"
     run_in_shell(example, tmp_path)
 
 
-@pytest.mark.parametrize("command", ["estimate", "label", "simulate"])
+@pytest.mark.parametrize("command", ["estimate", "label", "simulate", "plan"])
 def test_the_page_names_every_default(command):
     section = sections()[f"labelfree {command}"] + sections()["Options for grading"]
     for parameter in commands()[command].params:

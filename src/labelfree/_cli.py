@@ -6,14 +6,13 @@ tables and the rest of the heavy parts are imported inside the commands, so that
 
 from __future__ import annotations
 
-import csv
 import json
 import os
-import re
 import sys
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import asdict
 from io import TextIOWrapper
 from pathlib import Path
 from typing import Annotated, Any
@@ -22,13 +21,40 @@ import typer
 from typer.core import TyperGroup
 
 import labelfree
+from labelfree._arguments import (
+    Classifier,
+    Classifiers,
+    Dependence,
+    Gold,
+    Item,
+    Known,
+    Level,
+    Method,
+    Missing,
+    Out,
+    Positive,
+    Prevalence,
+    Prior,
+    Vector,
+    Vote,
+    VotesFile,
+    dependence_of,
+    gold_of,
+    known_of,
+    names_of,
+    numbers_of,
+    positions_of,
+    reading_of,
+)
 from labelfree._errors import LabelfreeError, LabelfreeWarning, OptionsError
 from labelfree._terminal import (
     in_shell_words,
     printable,
     show_against_truth,
+    show_by_prevalence,
     show_estimate,
     show_labels,
+    show_plan,
     show_simulated,
 )
 
@@ -111,9 +137,6 @@ def _warnings_as_lines() -> Iterator[None]:
         yield
 
 
-# --- arguments ----------------------------------------------------------------------------------
-
-
 app = typer.Typer(
     cls=_Program,
     name="labelfree",
@@ -124,126 +147,6 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog="Example:\n\n  labelfree demo",
 )
-
-VotesFile = Annotated[
-    Path,
-    typer.Argument(
-        metavar="VOTES",
-        help="File of votes: .csv, .tsv, .parquet, .pq, .jsonl or .ndjson. One row an item and one "
-        "column a classifier; or the long form, one row a vote.",
-        show_default=False,
-    ),
-]
-Method = Annotated[
-    str, typer.Option(metavar="NAME", help="How to estimate: map, likelihood or tensor.")
-]
-Prevalence = Annotated[
-    float | None,
-    typer.Option(metavar="P", help="Share of positive items, where it is known; between 0 and 1."),
-]
-Positive = Annotated[
-    str | None,
-    typer.Option(
-        metavar="LABEL",
-        help="The positive label. By default the greater of the two: 1 of 0 and 1, yes of no and yes.",
-    ),
-]
-Missing = Annotated[
-    list[str] | None,
-    typer.Option(
-        metavar="LABEL",
-        help="What stands for a missing vote, beside an empty cell. May be given several times.",
-    ),
-]
-Classifiers = Annotated[
-    list[str] | None,
-    typer.Option(
-        metavar="NAMES",
-        help="Columns that hold votes, with commas between. By default all but the items' column.",
-    ),
-]
-Item = Annotated[
-    str | None,
-    typer.Option(
-        metavar="COLUMN",
-        help="Column that names the items. By default 'item', where there is one.",
-    ),
-]
-Classifier = Annotated[
-    str | None,
-    typer.Option(metavar="COLUMN", help="Long form: the column that names the classifiers."),
-]
-Vote = Annotated[
-    str | None, typer.Option(metavar="COLUMN", help="Long form: the column that holds the votes.")
-]
-Prior = Annotated[
-    float,
-    typer.Option(
-        metavar="COUNT",
-        help="Method map: pseudo-votes in every cell of every confusion; 0 turns the prior off.",
-    ),
-]
-Vector = Annotated[
-    str,
-    typer.Option(
-        metavar="NAME",
-        help="How the rank-one vector is found: triplets, log-linear or iterated.",
-    ),
-]
-Out = Annotated[
-    Path,
-    typer.Option(
-        "--output",
-        "-o",
-        metavar="OUT",
-        help="File to write, in the format that its ending names.",
-        show_default=False,
-    ),
-]
-
-
-def _reading(
-    missing: list[str] | None, item: str | None, classifier: str | None, vote: str | None
-) -> dict[str, Any]:
-    """How to read the votes: what was said, and nothing of what was not."""
-    said = {
-        "missing": _both_kinds(missing or ()),
-        "item": item,
-        "classifier": classifier,
-        "vote": vote,
-    }
-    return {key: value for key, value in said.items() if value not in (None, ())}
-
-
-def _both_kinds(texts: Iterable[str]) -> tuple[str | float, ...]:
-    """A label on the command line is text; in the votes it may be a number. Match either."""
-    labels: list[str | float] = []
-    for text in texts:
-        labels.append(text)
-        if re.fullmatch(r"[+-]?\d+", text):
-            labels.append(int(text))
-        elif re.fullmatch(r"[+-]?(\d+\.\d*|\.\d+)", text):
-            labels.append(float(text))
-    return tuple(labels)
-
-
-def _names(given: list[str] | None) -> list[str] | None:
-    """Split at commas; a name that holds a comma stands in double quotes, as in a CSV file."""
-    return [name for row in csv.reader(given) for name in row] if given else None
-
-
-def _positions(groups: list[str] | None, classifiers: int) -> list[list[int]]:
-    """Read groups such as "1,2", counted from 1 as the simulated columns are."""
-    try:
-        read = [[int(place) - 1 for place in group.split(",")] for group in groups or ()]
-    except ValueError:
-        read = [[-1]]
-    if any(not 0 <= place < classifiers for group in read for place in group):
-        raise OptionsError(
-            f"copies= must hold numbers of classifiers from 1 to {classifiers} with commas between, "
-            f"got {' '.join(groups or ())!r}; write for example --copies 1,2."
-        )
-    return read
 
 
 # --- commands -----------------------------------------------------------------------------------
@@ -284,8 +187,18 @@ def estimate(
     item: Item = None,
     classifier: Classifier = None,
     vote: Vote = None,
+    known: Known = None,
+    gold: Gold = None,
+    dependence: Dependence = None,
+    level: Level = 0.95,
     prior: Prior = 1.0,
     vector: Vector = "triplets",
+    by_prevalence: Annotated[
+        bool,
+        typer.Option(
+            "--by-prevalence", help="Show what each rate would be at other prevalences, too."
+        ),
+    ] = False,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print the estimate as JSON, for machines.")
     ] = False,
@@ -300,17 +213,25 @@ def estimate(
         method=method,
         prevalence=prevalence,
         positive=positive,
-        classifiers=_names(classifiers),
+        classifiers=names_of(classifiers),
+        known=known_of(known),
+        gold=gold_of(gold, item),
+        dependence=dependence_of(dependence),
+        level=level,
         prior=prior,
         vector=vector,
-        **_reading(missing, item, classifier, vote),
+        **reading_of(missing, item, classifier, vote),
     )
     if save is not None:
         found.save(save)
     if as_json:
-        typer.echo(json.dumps(found.as_dict(), indent=1, allow_nan=False))
+        known_rates = found.verdict.level != "unidentified"
+        more = {"by_prevalence": found.by_prevalence() if known_rates else None}
+        _print_json(found.as_dict() | (more if by_prevalence else {}))
         return
     show_estimate(found)
+    if by_prevalence:
+        show_by_prevalence(found)
 
 
 @app.command(
@@ -344,6 +265,10 @@ def label(
     item: Item = None,
     classifier: Classifier = None,
     vote: Vote = None,
+    known: Known = None,
+    gold: Gold = None,
+    dependence: Dependence = None,
+    level: Level = 0.95,
     prior: Prior = 1.0,
     vector: Vector = "triplets",
 ) -> None:
@@ -351,8 +276,8 @@ def label(
     from labelfree._files import kind_of, read_frame, write_frame
 
     kind_of(output)
-    reading = _reading(missing, item, classifier, vote)
-    names = _names(classifiers)
+    reading = reading_of(missing, item, classifier, vote)
+    names = names_of(classifiers)
     if saved is not None:
         _refuse_grading_options(context)
         found = labelfree.load(saved)
@@ -364,6 +289,10 @@ def label(
             prevalence=prevalence,
             positive=positive,
             classifiers=names,
+            known=known_of(known),
+            gold=gold_of(gold, item),
+            dependence=dependence_of(dependence),
+            level=level,
             prior=prior,
             vector=vector,
             **reading,
@@ -373,9 +302,19 @@ def label(
     show_labels(found, labelled, output)
 
 
+_GRADING = (
+    *("method", "prevalence", "positive", "known", "gold"),
+    *("dependence", "level", "prior", "vector"),
+)
+
+
+def _print_json(answer: dict[str, Any]) -> None:
+    typer.echo(json.dumps(answer, indent=1, allow_nan=False))
+
+
 def _refuse_grading_options(context: typer.Context) -> None:
     """A saved estimate is used as it is; say so rather than drop an option in silence."""
-    for name in ("method", "prevalence", "positive", "prior", "vector"):
+    for name in _GRADING:
         source = context.get_parameter_source(name)
         if source is not None and source.name == "COMMANDLINE":
             raise OptionsError(
@@ -421,7 +360,7 @@ def simulate(
         classifiers=classifiers,
         prevalence=prevalence,
         missing=missing,
-        copies=_positions(copies, classifiers),
+        copies=positions_of(copies, classifiers),
         copying=copying,
         seed=seed,
     )
@@ -434,6 +373,60 @@ def simulate(
     write_frame(votes.insert_column(0, item), output)
     write_frame(pl.DataFrame([item, pl.Series("label", drawn.truth)]), truth)
     show_simulated(names, drawn, output, truth)
+
+
+@app.command(
+    epilog="Example:\n\n  labelfree plan --classifiers 5 --sensitivity 0.8 --specificity 0.9 "
+    "--prevalence 0.3"
+)
+def plan(
+    classifiers: Annotated[
+        int | None,
+        typer.Option(
+            metavar="M", help="Number of classifiers; by default as many as there are rates."
+        ),
+    ] = None,
+    sensitivity: Annotated[
+        str,
+        typer.Option(
+            metavar="P", help="Expected sensitivity: of all, or of each with commas between."
+        ),
+    ] = "0.75",
+    specificity: Annotated[
+        str, typer.Option(metavar="P", help="Expected specificity, in the same way.")
+    ] = "0.75",
+    prevalence: Annotated[
+        float, typer.Option(metavar="P", help="Expected share of positive items.")
+    ] = 0.5,
+    width: Annotated[
+        float, typer.Option(metavar="W", help="Wanted width of the intervals, end to end.")
+    ] = 0.1,
+    level: Level = 0.95,
+    missing: Annotated[
+        float, typer.Option(metavar="P", help="Share of votes expected to be missing.")
+    ] = 0.0,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print the plan as JSON, for machines.")
+    ] = False,
+) -> None:
+    """Say how many items, or gold labels, make the intervals narrow enough.
+
+    Supposes classifiers that err independently. Where they share errors, no
+    number of unlabelled items is enough.
+    """
+    planned = labelfree.plan(
+        classifiers,
+        sensitivity=numbers_of(sensitivity, "sensitivity"),
+        specificity=numbers_of(specificity, "specificity"),
+        prevalence=prevalence,
+        width=width,
+        level=level,
+        missing=missing,
+    )
+    if as_json:
+        _print_json(asdict(planned))
+        return
+    show_plan(planned)
 
 
 @app.command(epilog="Example:\n\n  labelfree demo")

@@ -12,7 +12,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from labelfree._errors import counted
+from labelfree._errors import NotIdentifiedError, counted
+from labelfree._plan import Plan
 from labelfree._result import Estimate
 from labelfree.simulate import Simulated
 
@@ -26,16 +27,20 @@ if TYPE_CHECKING:
 NARROWEST = 80  # columns; in a narrower terminal lines break, where Rich would drop figures
 LEVEL_COLOURS = {"sound": "green", "caution": "yellow", "unidentified": "red"}
 
+# Prevalences that a table of 80 columns has room for; estimates know the rates at each of them.
+ASSUMED = (0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95)
+
 # Arguments that errors and verdicts may name, and that are options of the command line.
 OPTIONS = (
-    *("classifier", "classifiers", "copies", "copying", "item", "items", "method", "missing"),
-    *("positive", "prevalence", "prior", "rule", "seed", "vector", "vote"),
+    *("classifier", "classifiers", "copies", "copying", "dependence", "gold", "item", "items"),
+    *("known", "level", "method", "missing", "positive", "prevalence", "prior", "rule", "seed"),
+    *("sensitivity", "specificity", "vector", "vote", "width"),
 )
 
 
 def in_shell_words(sentence: str) -> str:
     """Spell options as the shell does: ``missing='NA'`` becomes ``--missing 'NA'``."""
-    option = rf"(?<![\w-])({'|'.join(OPTIONS)})="
+    option = rf"(?<![\w.'-])({'|'.join(OPTIONS)})="
     return re.sub(option, r"--\1", re.sub(rf"{option}(?=[^\s,.;)])", r"--\1 ", sentence))
 
 
@@ -47,24 +52,47 @@ def printable(text: object) -> str:
 
 
 def show_estimate(found: Estimate) -> None:
-    """Print the table, the prevalence and the verdict."""
+    """Print the table with its intervals, what else was found, and the verdict."""
     rows = found.table()
     noted = any(row["note"] for row in rows)
     headers = ("classifier", "votes", "sensitivity", "specificity", "balanced")
     table = _table((*headers, "note") if noted else headers)
     for row in rows:
-        figures = (row["sensitivity"], row["specificity"], row["balanced_accuracy"])
-        cells = [printable(row["classifier"]), _count(row["votes"]), *map(_figure, figures)]
-        table.add_row(*cells, *([row["note"]] if noted else []))
+        table.add_row(
+            printable(row["classifier"]),
+            _count(row["votes"]),
+            *(_with_interval(row, rate) for rate in ("sensitivity", "specificity")),
+            _figure(row["balanced_accuracy"]),
+            *([row["note"]] if noted else []),
+        )
     out = _console()
     out.print(
         f"{counted(len(rows), 'classifier')} on {_count(found.items)} items; "
         f"positive is {printable(found.classes[-1])}; method {found.method}\n"
     )
     out.print(table)
-    known = found.verdict.level != "unidentified"
-    out.print(f"\nprevalence {_figure(found.prevalence if known else None)}")
+    _show_whole(out, found)
     _show_verdict(out, found)
+
+
+def _show_whole(out: Console, found: Estimate) -> None:
+    """Print what is not of one classifier alone: prevalence, effective number, groups."""
+    if found.verdict.level == "unidentified":
+        out.print(f"\nprevalence {_figure(None)}")
+        return
+    share: dict[str, float | None] = {"prevalence": found.prevalence}
+    try:
+        share["prevalence_low"], share["prevalence_high"] = found.interval("prevalence").tolist()
+    except NotIdentifiedError:  # the verdict says why
+        share["prevalence_low"] = share["prevalence_high"] = None
+    out.print(f"\nprevalence {_with_interval(share, 'prevalence')}")
+    if share["prevalence_low"] is not None:
+        out.print(f"in parentheses: {_percent(found.level)} intervals")
+    number = f"{found.effective_number:.1f} of {len(found.classifiers)}"
+    out.print(f"effective number of classifiers: {number}")
+    for group in found.groups:
+        line = f"group that copies: {', '.join(map(printable, group))}"
+        out.print(textwrap.fill(line, out.width, subsequent_indent="  ", break_on_hyphens=False))
 
 
 def _show_verdict(out: Console, found: Estimate) -> None:
@@ -75,6 +103,39 @@ def _show_verdict(out: Console, found: Estimate) -> None:
     helps = [f"What would help: {advice}" for advice in found.verdict.advice]
     for sentence in (*found.verdict.reasons, *helps):
         out.print(_indented(printable(in_shell_words(sentence)), out.width))
+
+
+def show_by_prevalence(found: Estimate) -> None:
+    """Print each classifier's rates as they would be at some other prevalences."""
+    if found.verdict.level == "unidentified":
+        return
+    cells: dict[str, dict[float, str]] = {}
+    for row in found.by_prevalence():
+        both = f"{_short(row['sensitivity'])}/{_short(row['specificity'])}"
+        cells.setdefault(row["classifier"], {})[row["prevalence"]] = both
+    table = _table(("classifier", *(f"{_short(each)}" for each in ASSUMED)))
+    for name, by_prevalence in cells.items():
+        table.add_row(printable(name), *(by_prevalence[each] for each in ASSUMED))
+    out = _console()
+    out.print("\nsensitivity/specificity, if the prevalence were\n")
+    out.print(table)
+
+
+def show_plan(planned: Plan) -> None:
+    """Print how many items, or gold labels, do what was asked."""
+    out = _console()
+    out.print(f"For {_percent(planned.level)} intervals at most {planned.width:g} wide:\n")
+    table = _table(("", "needed"))
+    for what, number in (
+        ("unlabelled items, for every rate", planned.items_for_rates),
+        ("unlabelled items, for the prevalence", planned.items_for_prevalence),
+        ("unlabelled items, for both", planned.items),
+        ("or gold labels of random items alone", planned.gold),
+    ):
+        table.add_row(what, _count(number))
+    out.print(table)
+    out.print(f"\nFor the prevalence an unlabelled item is worth {planned.worth:.2g} gold labels.")
+    out.print("This supposes classifiers that err independently.")
 
 
 def show_labels(found: Estimate, labelled: pl.DataFrame, output: Path) -> None:
@@ -127,8 +188,16 @@ def show_against_truth(
     errors = (f"{name} {abs(guess - truth).mean():.3f}" for name, truth, guess in rates)
     right = (f"{rule} {(labels == true).mean():.1%}" for rule, labels in labelled.items())
     out.print(f"\nmean absolute error: {', '.join(errors)}")
+    held = (f"{name} {_held(found, name, truth)}" for name, truth, _ in rates)
+    out.print(f"{_percent(found.level)} intervals that hold the truth: {', '.join(held)}")
     out.print(f"prevalence: true {_figure(true.mean())}, found {_figure(found.prevalence)}")
     out.print(f"labels that are right: {', '.join(right)}")
+
+
+def _held(found: Estimate, rate: str, truth: NDArray[np.float64]) -> str:
+    ends = found.interval(rate)
+    inside = (ends[:, 0] <= truth) & (truth <= ends[:, 1])
+    return f"{inside.sum()} of {len(truth)}"
 
 
 def _console() -> Console:
@@ -154,7 +223,7 @@ def _table(headers: Sequence[str]) -> Table:
     from rich import box
     from rich.table import Table
 
-    table = Table(box=box.SIMPLE_HEAD, show_edge=False, header_style="bold")
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, header_style="bold", padding=(0, 0, 0, 1))
     table.add_column(headers[0], overflow="fold", min_width=10)
     for header in headers[1:]:
         table.add_column(header, justify="right", no_wrap=True)
@@ -163,6 +232,27 @@ def _table(headers: Sequence[str]) -> Table:
 
 def _figure(value: float | None) -> str:
     return "–" if value is None else f"{value:.3f}"
+
+
+def _with_interval(row: Mapping[str, float | None], name: str) -> str:
+    """``0.812 (.791-.830)``: the estimate and, where there is one, its interval."""
+    low, high = row[f"{name}_low"], row[f"{name}_high"]
+    if low is None or high is None:
+        return _figure(row[name])
+    return f"{_figure(row[name])} ({_end(low)}-{_end(high)})"
+
+
+def _end(value: float) -> str:
+    """Three digits at most, so that columns stay narrow: ``.791``, ``1.00``."""
+    return f"{value:.3f}".removeprefix("0")[:4]
+
+
+def _short(value: float) -> str:
+    return f"{value:.2f}".removeprefix("0")[:3]
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.4g} %"
 
 
 def _offset(value: float) -> str:

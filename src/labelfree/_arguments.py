@@ -1,0 +1,218 @@
+"""What stands behind a command: its options, and how the words given there are read.
+
+Options that several commands share are declared once. What is read here is passed on as Python would
+take it; whether it makes sense is for the rooms above to say.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from labelfree._errors import FileError, OptionsError, listed
+
+VotesFile = Annotated[
+    Path,
+    typer.Argument(
+        metavar="VOTES",
+        help="File of votes: .csv, .tsv, .parquet, .pq, .jsonl or .ndjson. One row an item and one "
+        "column a classifier; or the long form, one row a vote.",
+        show_default=False,
+    ),
+]
+Method = Annotated[
+    str, typer.Option(metavar="NAME", help="How to estimate: map, likelihood or tensor.")
+]
+Prevalence = Annotated[
+    float | None,
+    typer.Option(metavar="P", help="Share of positive items, where it is known; between 0 and 1."),
+]
+Positive = Annotated[
+    str | None,
+    typer.Option(
+        metavar="LABEL",
+        help="The positive label. By default the greater of the two: 1 of 0 and 1, yes of no and yes.",
+    ),
+]
+Missing = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="LABEL",
+        help="What stands for a missing vote, beside an empty cell. May be given several times.",
+    ),
+]
+Classifiers = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="NAMES",
+        help="Columns that hold votes, with commas between. By default all but the items' column.",
+    ),
+]
+Item = Annotated[
+    str | None,
+    typer.Option(
+        metavar="COLUMN",
+        help="Column that names the items. By default 'item', where there is one.",
+    ),
+]
+Classifier = Annotated[
+    str | None,
+    typer.Option(metavar="COLUMN", help="Long form: the column that names the classifiers."),
+]
+Vote = Annotated[
+    str | None, typer.Option(metavar="COLUMN", help="Long form: the column that holds the votes.")
+]
+Prior = Annotated[
+    float,
+    typer.Option(
+        metavar="COUNT",
+        help="Method map: pseudo-votes in every cell of every confusion; 0 turns the prior off.",
+    ),
+]
+Known = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="RATE=VALUE",
+        help="A rate that is known, as ann.sensitivity=0.9, or its Beta prior, as "
+        "ann.specificity=18,2. May be given several times.",
+    ),
+]
+Gold = Annotated[
+    str | None,
+    typer.Option(
+        metavar="COLUMN|FILE",
+        help="Known labels of some items, drawn at random: a column of the votes, empty elsewhere; or "
+        "a file with columns 'item' and 'label'.",
+    ),
+]
+Dependence = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="WORD|GROUP",
+        help="Shared errors: auto looks for them and models them (the default), test only looks, "
+        "ignore does neither; a group as ann,bob is taken to copy one another. Groups may be given "
+        "several times.",
+    ),
+]
+Level = Annotated[float, typer.Option(metavar="P", help="Level of the intervals; between 0 and 1.")]
+Vector = Annotated[
+    str,
+    typer.Option(
+        metavar="NAME",
+        help="How the rank-one vector is found: triplets, log-linear or iterated.",
+    ),
+]
+Out = Annotated[
+    Path,
+    typer.Option(
+        "--output",
+        "-o",
+        metavar="OUT",
+        help="File to write, in the format that its ending names.",
+        show_default=False,
+    ),
+]
+
+
+def reading_of(
+    missing: list[str] | None, item: str | None, classifier: str | None, vote: str | None
+) -> dict[str, Any]:
+    """How to read the votes: what was said, and nothing of what was not."""
+    said = {
+        "missing": _both_kinds(missing or ()),
+        "item": item,
+        "classifier": classifier,
+        "vote": vote,
+    }
+    return {key: value for key, value in said.items() if value not in (None, ())}
+
+
+def _both_kinds(texts: Iterable[str]) -> tuple[str | float, ...]:
+    """A label on the command line is text; in the votes it may be a number. Match either."""
+    labels: list[str | float] = []
+    for text in texts:
+        labels.append(text)
+        if re.fullmatch(r"[+-]?\d+", text):
+            labels.append(int(text))
+        elif re.fullmatch(r"[+-]?(\d+\.\d*|\.\d+)", text):
+            labels.append(float(text))
+    return tuple(labels)
+
+
+def names_of(given: list[str] | None) -> list[str] | None:
+    """Split at commas; a name that holds a comma stands in double quotes, as in a CSV file."""
+    return [name for row in csv.reader(given) for name in row] if given else None
+
+
+def positions_of(groups: list[str] | None, classifiers: int) -> list[list[int]]:
+    """Read groups such as "1,2", counted from 1 as the simulated columns are."""
+    try:
+        read = [[int(place) - 1 for place in group.split(",")] for group in groups or ()]
+    except ValueError:
+        read = [[-1]]
+    if any(not 0 <= place < classifiers for group in read for place in group):
+        raise OptionsError(
+            f"copies= must hold numbers of classifiers from 1 to {classifiers} with commas between, "
+            f"got {' '.join(groups or ())!r}; write for example --copies 1,2."
+        )
+    return read
+
+
+def dependence_of(given: list[str] | None) -> str | list[list[str]]:
+    """Read a word, or groups such as "ann,bob"."""
+    groups = [names_of([each]) or [] for each in given or ["auto"]]
+    return groups[0][0] if len(groups) == 1 and len(groups[0]) == 1 else groups
+
+
+def known_of(given: list[str] | None) -> dict[str, dict[str, Any]] | None:
+    """Read "ann.sensitivity=0.9" and "ann.specificity=18,2"; a name may hold dots and signs."""
+    found: dict[str, dict[str, Any]] = {}
+    for text in given or ():
+        place, _, value = text.rpartition("=")
+        name, _, rate = place.rpartition(".")
+        try:
+            numbers = [float(part) for part in value.split(",")]
+        except ValueError:
+            numbers = []
+        if not name or not numbers:
+            raise OptionsError(
+                f"known= must name a classifier, its rate and a value, got {text!r}; "
+                "write for example --known ann.sensitivity=0.9."
+            )
+        found.setdefault(name, {})[rate] = numbers[0] if len(numbers) == 1 else tuple(numbers)
+    return found or None
+
+
+def gold_of(given: str | None, item: str | None) -> str | dict[Any, Any] | None:
+    """Read known labels from a file; what does not end like one is the name of a column."""
+    from labelfree._files import JSON_LINES, PARQUET, SEPARATORS, read_frame
+
+    if given is None or Path(given).suffix not in (*SEPARATORS, *PARQUET, *JSON_LINES):
+        return given
+    frame = read_frame(given)
+    names = item if item in frame.columns else "item"
+    if names not in frame.columns or "label" not in frame.columns:
+        raise FileError(
+            f"{given} must have a column 'item' and a column 'label', got {listed(frame.columns)}; "
+            "rename its columns."
+        )
+    rows = frame.select(names, "label").drop_nulls().unique()
+    twice = rows.filter(rows[names].is_duplicated())[names]
+    if len(twice):
+        raise FileError(f"{given} gives item {twice[0]!r} two labels; keep the right one.")
+    return dict(rows.iter_rows())
+
+
+def numbers_of(given: str, option: str) -> list[float]:
+    """Read one number, or several with commas between."""
+    try:
+        return [float(part) for part in given.split(",")]
+    except ValueError:
+        raise OptionsError(
+            f"{option}= must hold one rate, or one a classifier with commas between, got {given!r}."
+        ) from None
