@@ -358,6 +358,22 @@ def test_finds_them_in_a_part_of_the_items_and_fits_all(monkeypatch):
     assert found.sensitivity == pytest.approx(whole.sensitivity, abs=1e-8)
 
 
+def test_residuals_choose_among_far_likelier_partitions():
+    blocks, prior = Blocks(drawn(20_000, seed=3)), Prior.flat(7, 2, 1.0)
+    seen = moments(blocks)
+    asked = []
+
+    def explains(model):
+        asked.append(model)
+        return False
+
+    plain = find_groups(blocks, seen, prior)
+    assert find_groups(blocks, seen, prior, explains=explains) == asked[0]
+    assert asked[0].groups == plain.groups
+    assert all(other.log_likelihood > plain.log_likelihood + 5 for other in asked[1:])
+    assert find_groups(blocks, seen, prior, explains=lambda _: True).groups == plain.groups
+
+
 def test_thinning_draws_items_one_by_one(monkeypatch):
     monkeypatch.setattr(_groups, "SPREAD", 50)
     tally = drawn(3000)

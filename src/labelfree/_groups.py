@@ -8,7 +8,7 @@ in a cut hides the same cut without it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import combinations
 from typing import Literal
@@ -32,6 +32,8 @@ FEWEST_CLASSIFIERS = 5  # among four, no pair can be named: {1, 2} and {3, 4} br
 MOST_SCORED = 200  # classifiers; the score costs their fourth power
 SPREAD = 1 << 15  # items that the choice among candidates looks at; the winner sees all
 MOST_CHANGES = 10  # of the winner, one after the other
+MOST_ASKED = 8  # likelier partitions whose residuals are looked at
+FAR_LIKELIER = 1e-3  # p-value of the likelihood ratio, times the partitions tried
 MERGERS = 5  # pairs of blocks that each change tries to merge
 LINKAGES: tuple[Literal["single", "average", "complete"], ...] = ("single", "average", "complete")
 
@@ -123,6 +125,7 @@ def find_groups(
     prevalence: float | None = None,
     *,
     known: Model | None = None,
+    explains: Callable[[GroupModel], bool] | None = None,
 ) -> GroupModel:
     """Find the groups of classifiers that share errors: the partition of smallest BIC.
 
@@ -136,11 +139,15 @@ def find_groups(
         Pr(positive) where it is known.
     known : Model, optional
         Holds the rates that `prior` calls fixed.
+    explains : callable, optional
+        Whether a fit leaves no pair of different blocks unexplained. Where the choice of BIC does
+        not, it gives way to a far likelier partition that does, if there is one: a group that
+        copies much may pass for the class itself, which BIC likes and the residuals do not.
 
     Returns
     -------
     GroupModel
-        Without groups where no candidate explains the votes better than the plain model.
+        Without groups where no candidate is better than the plain model.
     """
     spread = _thinned(blocks.tally)
     fits: dict[Partition, GroupModel] = {}
@@ -160,7 +167,32 @@ def find_groups(
         if better == best:
             break
         best = better
-    return fit_partition(blocks.tally, best, prior, prevalence, seen, known, fits[best])
+
+    def whole(partition: Partition) -> GroupModel:
+        start = fits[partition]
+        return fit_partition(blocks.tally, partition, prior, prevalence, seen, known, start)
+
+    chosen = whole(best)
+    if explains is None or explains(chosen):
+        return chosen
+    for other in _far_likelier(fits, best)[:MOST_ASKED]:
+        instead = whole(other)
+        if explains(instead):
+            return instead
+    return chosen
+
+
+def _far_likelier(fits: dict[Partition, GroupModel], best: Partition) -> list[Partition]:
+    """Partitions that a likelihood ratio prefers to the best, beyond what trying many explains; by BIC."""
+    from scipy.special import chdtrc
+
+    found = []
+    for partition, model in fits.items():
+        extra = model.parameters - fits[best].parameters
+        gain = 2.0 * (model.log_likelihood - fits[best].log_likelihood)
+        if extra > 0 and gain > 0 and chdtrc(extra, gain) * len(fits) < FAR_LIKELIER:
+            found.append(partition)
+    return sorted(found, key=lambda partition: fits[partition].bic)
 
 
 def _changes(
