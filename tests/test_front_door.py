@@ -51,6 +51,10 @@ def long():
     }
 
 
+def columns_of(table):
+    return getattr(table, "column_names", None) or list(getattr(table, "columns", table))
+
+
 @pytest.fixture(scope="module")
 def found():
     return lf.estimate(wide(), classifiers=NAMES)
@@ -194,9 +198,9 @@ def test_the_long_form_gives_one_row_an_item(make):
     found = lf.estimate(votes, **LONG)
     labelled, shares = found.label(votes), found.probability(votes)
     assert type(labelled) is type(votes)
-    names = labelled.column_names if make is pa.table else list(labelled)
-    assert names == ["task", "label", "probability"]
-    assert (shares.column_names if make is pa.table else list(shares)) == ["task", "probability"]
+    names = ["task", "label", "probability"]
+    assert columns_of(labelled) == names
+    assert columns_of(shares) == ["task", "probability"]
     values = {name: pl.Series("answer", labelled[name]).to_list() for name in names}
     assert values["task"] == list(range(ITEMS))
     assert values["label"] == LABELS
