@@ -1,13 +1,16 @@
 # Everything a developer runs. A fresh Debian machine needs only python3 (3.11), pip and make.
 # The virtual environment is made without ensurepip, which Debian packs apart; the pip of the
-# machine installs into it.
+# machine installs into it. So the first python3 with pip is taken: where .venv/bin leads the PATH,
+# its own python3 is not the one.
 
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := help
 
-PYTHON ?= python3
+HAS_PIP := import importlib.util, sys; sys.exit(sys.version_info < (3, 11) or importlib.util.find_spec("pip") is None)
+PYTHON ?= $(or $(shell for each in $$(type -ap python3 python3.13 python3.12 python3.11); do \
+  if $$each -c '$(HAS_PIP)' 2>/dev/null; then echo $$each; break; fi; done),python3)
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(PYTHON) -m pip --python $(BIN)/python --disable-pip-version-check --no-input --quiet
@@ -25,6 +28,7 @@ setup: $(READY) ## make .venv with the locked packages and the project
 
 $(LOCKED): requirements.lock
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "labelfree needs Python 3.11 or newer: make PYTHON=/path/to/python3.11")'
+	@$(PYTHON) -m pip --version >/dev/null || { echo "labelfree needs a Python with pip: install python3-pip, or make PYTHON=/path/to/python3" >&2; exit 2; }
 	@echo "setting up $(VENV) (once for each lock; a few minutes on a slow line)"
 	@$(PYTHON) -m venv --clear --without-pip $(VENV)
 	@$(PIP) install --progress-bar off --require-hashes -r requirements.lock

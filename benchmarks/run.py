@@ -1,0 +1,26 @@
+"""What `make bench` runs: speed and memory, as ratios; and where the other figures come from.
+
+The others take minutes, so they are named and not run.
+"""
+
+from __future__ import annotations
+
+import speed
+
+OTHERS = {
+    "coverage.py --sets 400": "how often the intervals hold the truth, on simulated votes",
+    "coverage.py --real": "the same on real votes, without labels and with gold labels",
+    "dependence.py": "errors when classifiers copy one another",
+    "real_rates.py": "errors on real votes, family by family",
+}
+
+
+def main() -> None:
+    speed.main()
+    print("\nother benchmarks, which take minutes each:")
+    for words, what in OTHERS.items():
+        print(f"  .venv/bin/python benchmarks/{words:<24}{what}")
+
+
+if __name__ == "__main__":
+    main()
