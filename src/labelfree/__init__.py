@@ -9,6 +9,7 @@ The rooms, in the order that data walks through them (each may call those above 
     _files         a votes file -> a frame; whole files out, or none
     _labels        what may be a label, of which kind it is, which stands for which class
     _columns       columns of votes -> columns that can be compared with their classes
+    _arrays        arrays and lists -> a table of votes
     _votes         what a user has -> checked votes; the only importer of narwhals
     _patterns      a stretch of votes -> its patterns as bits
     _gold_labels   gold labels as given -> their votes and classes

@@ -406,7 +406,8 @@ def _groups_asked(dependence: Any, classifiers: tuple[str, ...]) -> list[list[in
         )
     if len(set(members)) < len(members) or any(len(group) < 2 for group in groups):
         raise OptionsError(
-            "dependence= must hold groups of at least two classifiers, none of them in two groups."
+            "dependence= must hold groups of at least two classifiers, none of them in two groups, "
+            f"got {listed([repr(groups)])}."
         )
     blocks = len(groups) + len(classifiers) - len(members)
     if blocks < 3 or any(len(group) > MOST_IN_GROUP for group in groups):

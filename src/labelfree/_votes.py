@@ -18,8 +18,8 @@ import numpy as np
 from narwhals.exceptions import DuplicateError
 from numpy.typing import NDArray
 
+from labelfree._arrays import GiveBack, Table, check_size, from_array
 from labelfree._columns import (
-    IN_PLACE,
     Coded,
     Column,
     coded_array,
@@ -27,7 +27,7 @@ from labelfree._columns import (
     labels_in,
     learn,
 )
-from labelfree._errors import OptionsError, VotesError, counted, listed, warn
+from labelfree._errors import OptionsError, VotesError, counted, listed
 from labelfree._files import read_frame
 from labelfree._labels import Label, label_array, missing_labels, refuse_labels
 
@@ -35,13 +35,11 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 Frame: TypeAlias = "nw.DataFrame[Any]"
-GiveBack: TypeAlias = Callable[[NDArray[Any] | None, NDArray[np.float64] | None], Any]
 
 DENSE_CELLS = 50_000_000  # a long table with no more cells than this is laid out as a dense one ...
 DENSE_SHARE = 0.1  # ... and so is any with at least this share of its cells voted
 ITEM_COLUMN = "item"  # a table's column of this name is taken for the items' names
 ANSWER_COLUMNS = ("label", "probability")
-FEWEST = 3  # classifiers; of two, no method can tell the better one without labels
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,20 +98,6 @@ class Votes:
         raise AssertionError(self.values)
 
 
-@dataclass(frozen=True, eq=False)
-class _Table:
-    """A wide table as it came, before its labels are known."""
-
-    names: tuple[str, ...]
-    columns: NDArray[Any] | tuple[Column, ...]
-    items: int
-    give_back: GiveBack
-    keeps_table: bool
-    label_type: np.dtype[Any] | None
-    names_of_items: Callable[[], Sequence[Any]]
-    column_of_items: Callable[[str], Sequence[Any]]
-
-
 def read_votes(
     votes: Any,
     *,
@@ -158,10 +142,11 @@ def read_votes(
             )
         columns = (ITEM_COLUMN if item is None else str(item), str(classifier), str(vote))
         return _read_long(votes, columns, names, positive, classes, missing)
+    item = None if item is None else str(item)
     if _is_array(votes):
-        table = _of_array(votes, names, None if item is None else str(item))
+        table = from_array(votes, names, item)
     else:
-        table = _of_frame(votes, names, None if item is None else str(item), apart)
+        table = _from_frame(votes, names, item, apart)
     found = learn(table.names, table.columns, positive, classes, missing)
     return Votes(
         table.names,
@@ -188,6 +173,14 @@ def plain_reading(
     return {option: value for option, value in said.items() if value != []}
 
 
+def _is_array(votes: Any) -> bool:
+    if isinstance(votes, np.ndarray):
+        return True
+    if isinstance(votes, Sequence):
+        return not isinstance(votes, str | bytes)
+    return hasattr(votes, "__array__") and not nw.dependencies.is_into_dataframe(votes)
+
+
 def _names(classifiers: Any) -> tuple[str, ...]:
     if not isinstance(classifiers, Iterable) or isinstance(classifiers, str | bytes):
         raise OptionsError(
@@ -202,104 +195,17 @@ def _names(classifiers: Any) -> tuple[str, ...]:
     return names
 
 
-def _check_size(items: int, classifiers: int) -> None:
-    if classifiers < FEWEST:
-        raise VotesError(
-            f"Expected votes of at least three classifiers, got {classifiers}; with fewer, no method can tell "
-            "a good classifier from a bad one without labels."
-        )
-    if items == 0:
-        raise VotesError("Expected at least one item, got none; give the table rows.")
-
-
-# --- arrays -----------------------------------------------------------------------------------
-
-
-def _is_array(votes: Any) -> bool:
-    if isinstance(votes, np.ndarray):
-        return True
-    if isinstance(votes, Sequence):
-        return not isinstance(votes, str | bytes)
-    return hasattr(votes, "__array__") and not nw.dependencies.is_into_dataframe(votes)
-
-
-def _of_array(votes: Any, names: tuple[str, ...] | None, item: str | None) -> _Table:
-    if item is not None:
-        raise OptionsError(
-            f"item={item!r} names a column, but an array has no column names; leave it out, or give a dataframe."
-        )
-    table, gaps = _as_array(votes)
-    if table.ndim != 2:
-        raise VotesError(
-            f"Expected a table of votes with one row an item and one column a classifier, "
-            f"got an array of shape {table.shape}; give it two dimensions."
-        )
-    n, m = table.shape
-    if names is None:
-        names = tuple(f"classifier_{number}" for number in range(1, m + 1))
-        if 3 <= n < m and n <= 50:
-            warn(
-                f"The array has {n} rows and {m} columns, so it was read as {m} classifiers on {n} items; "
-                "if rows are classifiers, pass votes.T."
-            )
-    elif len(names) != m:
-        raise OptionsError(
-            f"Expected {counted(len(names), 'column')}, one for each of {listed(names)}, got an array with {m}; "
-            "give one column a classifier."
-        )
-    _check_size(n, m)
-    columns: NDArray[Any] | tuple[Column, ...] = table
-    if gaps is not None or table.dtype.kind not in IN_PLACE:
-        columns = tuple(
-            coded_array(name, table[:, place], None if gaps is None else gaps[:, place])
-            for place, name in enumerate(names)
-        )
-    elif n > 1 and table.strides[0] == table.itemsize:
-        columns = tuple(table.T)  # read one column at a time, as that is how they lie in memory
-
-    def give_back(labels: NDArray[Any] | None, probabilities: NDArray[np.float64] | None) -> Any:
-        return labels if labels is not None else probabilities
-
-    def column_of_items(name: str) -> Sequence[Any]:
-        raise OptionsError(
-            f"{name!r} was given as a column's name, but an array has no column names; give the values instead."
-        )
-
-    own = table.dtype if table.dtype.kind in IN_PLACE or isinstance(votes, np.ndarray) else None
-    return _Table(names, columns, n, give_back, False, own, lambda: range(n), column_of_items)
-
-
-def _as_array(values: Any) -> tuple[NDArray[Any], NDArray[np.bool_] | None]:
-    """Lay lists out as an array; say where a masked one has gaps."""
-    try:
-        array = np.asarray(values)
-        if array.dtype.kind in "US" and not isinstance(values, np.ndarray):
-            array = np.array(values, dtype=object)  # NumPy would turn [1, "a", None] into text
-    except ValueError:
-        raise VotesError(
-            "Expected rows of equal length, one vote a classifier, got rows of unequal length; "
-            "fill the gaps with None."
-        ) from None
-    if array.dtype.kind not in {*IN_PLACE, "O", "T"}:
-        raise VotesError(
-            f"Expected votes that are numbers, truth values or text, got an array of {array.dtype}; convert it."
-        )
-    masked = isinstance(values, np.ma.MaskedArray) and bool(np.ma.is_masked(values))
-    return array, np.ma.getmaskarray(values) if masked else None
-
-
 # --- tables -----------------------------------------------------------------------------------
 
 
-def _of_frame(
+def _from_frame(
     votes: Any, names: tuple[str, ...] | None, item: str | None, apart: str | None
-) -> _Table:
+) -> Table:
     frame, give = _as_frame(votes)
     own = _by_name(frame.columns)
-    if apart is not None:
-        _check_known(own, [apart])
+    _check_known(own, [] if apart is None else [apart])
     names = _chosen(tuple(name for name in own if name != apart), names, item)
-    _check_size(len(frame), len(names))
+    check_size(len(frame), len(names))
     columns = tuple(_series_column(name, frame.get_column(own[name])) for name in names)
 
     def give_back(labels: NDArray[Any] | None, probabilities: NDArray[np.float64] | None) -> Any:
@@ -315,7 +221,7 @@ def _of_frame(
         return frame.get_column(own[name]).to_list()
 
     common = _common_type(columns)
-    return _Table(
+    return Table(
         names, columns, len(frame), give_back, True, common, names_of_items, column_of_items
     )
 
@@ -326,7 +232,7 @@ def _as_frame(votes: Any) -> tuple[Frame, Callable[[Frame], Any]]:
         return nw.from_native(read_frame(votes), eager_only=True), nw.to_native
     if isinstance(votes, Mapping):
         arrays = any(isinstance(values, np.ndarray) for values in votes.values())
-        return _of_mapping(votes), lambda answers: {
+        return _from_mapping(votes), lambda answers: {
             name: values.to_numpy() if arrays else values.to_list()
             for name, values in answers.to_dict(as_series=True).items()
         }
@@ -345,7 +251,7 @@ def _as_frame(votes: Any) -> tuple[Frame, Callable[[Frame], Any]]:
     return frame, nw.to_native
 
 
-def _of_mapping(votes: Mapping[Any, Any]) -> Frame:
+def _from_mapping(votes: Mapping[Any, Any]) -> Frame:
     import polars as pl
 
     series = []
@@ -485,7 +391,7 @@ def _read_long(
         names = tuple(map(str, keys.to_list()))
     else:
         voters = _placed(keys, names)[voters]
-    _check_size(len(items), len(names))
+    check_size(len(items), len(names))
     coded = coded_array(vote.name, _series_column(vote.name, vote))
     found = learn([vote.name], (coded,), positive, classes, missing)
     laid = _laid_out(rows, voters, found.columns[0], (len(items), len(names)))
@@ -577,28 +483,43 @@ def _placed(keys: nw.Series[Any], names: tuple[str, ...]) -> NDArray[np.int64]:
 
 def _numbered(column: nw.Series[Any]) -> tuple[NDArray[np.int64], nw.Series[Any]]:
     """Number the sorted distinct values of a column; the engine does the matching."""
-    kind, gaps = column.dtype, int(column.null_count())
-    if kind.is_float():
-        gaps = int((~(column == column)).fill_null(value=True).sum())  # noqa: PLR0124 (NaN is no name either)
+    kind = column.dtype
+    empty = column.is_null() | column.is_nan() if kind.is_float() else column.is_null()
+    gaps = int(empty.sum())
     if gaps:
         raise VotesError(
             f"Column {column.name!r} has {counted(gaps, 'empty cell')}; expected an item and a classifier for every vote. "
             "Fill them, or leave those rows out."
         )
-    try:
-        keys = None if kind.is_nested() or kind == nw.Unknown else column.unique().sort()
-    except TypeError:  # of several kinds, which have no order
-        keys = None
-    if keys is None:
-        raise VotesError(
-            f"Column {column.name!r} holds {kind}; expected names or numbers of one kind. Convert it."
-        )
+    if kind == nw.Object:  # engines cannot sort these, or not all of them
+        return _numbered_objects(column)
+    if kind.is_nested() or kind == nw.Unknown:
+        raise _no_names(column)
+    keys = column.unique().sort()
     # narwhals has no rank of a value in another column; a join on the key column is its way.
     rows = column.alias("key").to_frame().with_row_index("row")
     places = keys.alias("key").to_frame().with_row_index("place")
     joined = rows.join(places, on="key", how="left").sort("row")
     numbers = joined.get_column("place").to_numpy().astype(np.int64)
     return numbers, nw.maybe_reset_index(keys)
+
+
+def _numbered_objects(column: nw.Series[Any]) -> tuple[NDArray[np.int64], nw.Series[Any]]:
+    cells = column.to_list()
+    try:
+        keys = sorted(set(cells))
+    except TypeError:
+        raise _no_names(column) from None
+    places = {key: place for place, key in enumerate(keys)}
+    numbers = np.fromiter(map(places.__getitem__, cells), dtype=np.int64, count=len(cells))
+    _, first = np.unique(numbers, return_index=True)
+    return numbers, nw.maybe_reset_index(column[first.tolist()])
+
+
+def _no_names(column: nw.Series[Any]) -> VotesError:
+    return VotesError(
+        f"Column {column.name!r} holds {column.dtype}; expected names or numbers, all of one kind. Convert it."
+    )
 
 
 __all__ = ["ANSWER_COLUMNS", "GiveBack", "Label", "Votes", "plain_reading", "read_votes"]
