@@ -9,7 +9,7 @@ import pytest
 from scipy.sparse import csr_array
 
 from labelfree import Tally, _group_model, _groups, _latent_class, simulate
-from labelfree._categories import Layout, whole_partition
+from labelfree._categories import Layout, thinned, whole_partition
 from labelfree._group_model import covariance_of_logits, fit_groups, masked
 from labelfree._groups import (
     candidate_partitions,
@@ -352,7 +352,9 @@ def test_finds_them_in_a_part_of_the_items_and_fits_all(monkeypatch):
     tally = drawn(20_000, seed=3)
     blocks, prior = Blocks(tally), Prior.flat(7, 2, 1.0)
     monkeypatch.setattr(_groups, "SPREAD", 100)
-    monkeypatch.setattr(_groups, "_thinned", lambda tally: replace(tally, counts=tally.counts / 4))
+    monkeypatch.setattr(
+        _groups, "thinned", lambda tally, _: replace(tally, counts=tally.counts / 4)
+    )
     found = find_groups(blocks, moments(blocks), prior)
     whole = fit_groups(blocks, found.groups, prior)
     assert found.sensitivity == pytest.approx(whole.sensitivity, abs=1e-8)
@@ -374,14 +376,23 @@ def test_residuals_choose_among_far_likelier_partitions():
     assert find_groups(blocks, seen, prior, explains=lambda _: True).groups == plain.groups
 
 
-def test_thinning_draws_items_one_by_one(monkeypatch):
-    monkeypatch.setattr(_groups, "SPREAD", 50)
+def test_thinning_draws_items_one_by_one():
     tally = drawn(3000)
-    part = _groups._thinned(tally)
+    part = thinned(tally, 50)
     assert part.items == 50
-    assert part == _groups._thinned(tally)
-    monkeypatch.setattr(_groups, "SPREAD", 1 << 15)
-    assert _groups._thinned(tally) is tally
+    assert part == thinned(tally, 50)
+    assert thinned(tally, 5000) is tally
+
+
+def test_information_of_a_draw_is_scaled_up(monkeypatch):
+    tally = drawn(20_000, missing=0.3, classifiers=12)
+    blocks, prior = Blocks(tally), Prior.flat(12, 2, 1.0)
+    found = fit_groups(blocks, GROUPS, prior)
+    whole = covariance_of_logits(blocks, found, prior)
+    assert len(tally) > 5000
+    monkeypatch.setattr(_group_model, "INFORMING", 5000)
+    part = covariance_of_logits(blocks, found, prior)
+    assert np.diagonal(part) == pytest.approx(np.diagonal(whole), rel=0.3)
 
 
 def test_without_shared_errors_there_are_no_groups():

@@ -11,6 +11,7 @@ blocks costs a pattern one look-up a bundle, and the way back is one histogram a
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from functools import cached_property, lru_cache
 
 import numpy as np
@@ -168,6 +169,20 @@ def any_missing(tally: Tally) -> bool:
         if isinstance(codes, np.ndarray) and (codes < 0).any():
             return True
     return False
+
+
+def thinned(tally: Tally, items: int) -> Tally:
+    """Take so many items, by a fixed draw, where there are more patterns than that.
+
+    Drawn item by item: every so-many-th pattern in the tally's order may hold one vote only.
+    """
+    if len(tally) <= items or not np.isfinite(tally.sample_size):
+        return tally
+    random = np.random.default_rng(0)
+    whole = np.rint(tally.counts).astype(np.int64)
+    counts = random.multivariate_hypergeometric(whole, items, method="marginals")
+    kept = counts > 0
+    return replace(tally, patterns=tally.patterns[kept], counts=counts[kept].astype(np.float64))
 
 
 def _slices(sizes: Sequence[int]) -> list[slice]:

@@ -18,6 +18,7 @@ from labelfree._categories import (
     Layout,
     Partition,
     compatible,
+    thinned,
     votes_of_categories,
     votes_of_cells,
     whole_partition,
@@ -42,6 +43,7 @@ MARGIN_ROUNDS = 20  # of fitting the known rates of several members of one block
 CERTAIN = 1e-5  # an item whose other class shares less adds next to nothing to the information
 EMPTY = 1e-9  # a cell of no more probability is taken to be impossible, not estimated
 SMALLEST_PIVOT = 1e-10  # of the scaled information: below, some direction is not informed at all
+INFORMING = 1 << 17  # items that the information is computed from where no pattern repeats
 ROWS = 1 << 14  # patterns whose scores are laid out at once
 
 
@@ -443,7 +445,8 @@ def covariance_of_logits(
     """Covariance of the logits of the prevalence and of every classifier's own rates.
 
     From the observed information in the prevalence and all tables (Louis 1982), by the delta
-    method. It is zero where something is known, and for exact frequencies.
+    method; where there are very many patterns, that of a draw of the items, scaled up. It is zero
+    where something is known, and for exact frequencies.
 
     Parameters
     ----------
@@ -460,7 +463,8 @@ def covariance_of_logits(
         The prevalence, then for each classifier Pr(positive vote given negative) and Pr(positive
         vote given positive), as in the latent-class room. None where the information is singular.
     """
-    layout = Layout(blocks.tally, model.partition)
+    drawn = thinned(blocks.tally, INFORMING)
+    layout = Layout(drawn, model.partition)
     size = 1 + 2 * len(blocks.tally.classifiers)
     if not np.isfinite(blocks.tally.sample_size):
         return np.zeros((size, size))
@@ -477,7 +481,7 @@ def covariance_of_logits(
     if values[0] <= SMALLEST_PIVOT:
         return None
     half = (slopes / scale) @ vectors / np.sqrt(values)
-    return _given_known(half @ half.T, prior)
+    return _given_known(half @ half.T * (drawn.items / blocks.tally.items), prior)
 
 
 def _given_known(covariance: Array, prior: Prior) -> Array:

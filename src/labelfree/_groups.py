@@ -9,20 +9,18 @@ in a cut hides the same cut without it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from itertools import combinations
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from labelfree._categories import Partition, compatible, whole_partition
+from labelfree._categories import Partition, compatible, thinned, whole_partition
 from labelfree._consensus import Rule, Together
 from labelfree._group_model import GroupModel, fit_partition
 from labelfree._latent_class import FLOOR, Model, Prior
 from labelfree._moments import Moments
 from labelfree._products import Blocks
-from labelfree._tally import Tally
 
 Array = NDArray[np.float64]
 
@@ -149,7 +147,7 @@ def find_groups(
     GroupModel
         Without groups where no candidate is better than the plain model.
     """
-    spread = _thinned(blocks.tally)
+    spread = thinned(blocks.tally, SPREAD)
     fits: dict[Partition, GroupModel] = {}
 
     def bic(partition: Partition) -> float:
@@ -215,20 +213,6 @@ def _changes(
     if len(partition) - constant.sum() > FEWEST_BLOCKS:
         for _, one, two in sorted(pairs, reverse=True)[:MERGERS]:
             yield whole_partition([*(g for g in groups if g not in (one, two)), one + two], m)
-
-
-def _thinned(tally: Tally) -> Tally:
-    """Some of the items, by a fixed draw, where there are many patterns.
-
-    Drawn item by item: every so-many-th pattern in the tally's order may hold one vote only.
-    """
-    if len(tally) <= SPREAD or not np.isfinite(tally.sample_size):
-        return tally
-    random = np.random.default_rng(0)
-    whole = np.rint(tally.counts).astype(np.int64)
-    counts = random.multivariate_hypergeometric(whole, SPREAD, method="marginals")
-    kept = counts > 0
-    return replace(tally, patterns=tally.patterns[kept], counts=counts[kept].astype(np.float64))
 
 
 def largest_cross_residual(residuals: Array, partition: Partition) -> float:
