@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from labelfree import Tally, _imbalance, _products, simulate, tally
+from labelfree import Tally, _products, simulate, tally
 from labelfree._imbalance import (
     RestrictedLikelihood,
     likelihood_imbalance,
@@ -195,7 +195,7 @@ def test_a_rough_answer_is_near_and_looks_at_a_spread_of_patterns(monkeypatch):
     assert likelihood_imbalance(*walked(counted), rough=True).value == pytest.approx(
         exact, abs=1e-3
     )
-    monkeypatch.setattr(_imbalance, "SPREAD", 500)
+    monkeypatch.setattr(_products, "SPREAD", 500)
     assert likelihood_imbalance(*walked(counted)).value == pytest.approx(exact, abs=1e-12)
     rough = likelihood_imbalance(*walked(counted), rough=True).value
     assert rough == pytest.approx(exact, abs=0.1)

@@ -25,7 +25,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from labelfree._imbalance import _thinned
 from labelfree._latent_class import Model
 from labelfree._products import Block, Blocks
 from labelfree._rates import clipped, expit, logit, smallest_rate
@@ -106,7 +105,7 @@ def fit_trait(blocks: Blocks, starts: Sequence[Model], prevalence: float | None 
     """
     from scipy.optimize import minimize
 
-    objective = PenalisedLikelihood(_thinned(blocks), prevalence)
+    objective = PenalisedLikelihood(blocks.thinned(), prevalence)
     found: list[Any] = [
         minimize(
             objective.loss,
@@ -209,7 +208,7 @@ def _quadrature(nodes: int) -> tuple[Array, Array]:
     return np.polynomial.hermite_e.hermegauss(nodes)
 
 
-def _cells(trait: Trait) -> _Cells:
+def quadrature_cells(trait: Trait) -> _Cells:
     node, weight = _quadrature(NODES)
     deviation = np.tile(trait.spread * node, 2)
     z = np.repeat([-1.0, 1.0], NODES) + deviation
@@ -220,7 +219,7 @@ def _cells(trait: Trait) -> _Cells:
     return _Cells(z, deviation, share, expit(logits), tables)
 
 
-def _cell_shares(block: Block, cells: _Cells) -> tuple[Array, Array]:
+def cell_shares(block: Block, cells: _Cells) -> tuple[Array, Array]:
     """Each pattern's log-probability and the posterior probabilities of its cells."""
     joint = block.score(cells.tables) + cells.log_share
     top = joint.max(axis=1, keepdims=True)
@@ -231,10 +230,10 @@ def _cell_shares(block: Block, cells: _Cells) -> tuple[Array, Array]:
 
 def _likelihood(blocks: Blocks, trait: Trait) -> tuple[float, tuple[float, float, Array, Array]]:
     """Log-likelihood and its derivatives by logit p, log s, c and g."""
-    cells = _cells(trait)
+    cells = quadrature_cells(trait)
 
     def work(block: Block) -> tuple[float, Array, Array]:
-        total, shares = _cell_shares(block, cells)
+        total, shares = cell_shares(block, cells)
         weighted = shares * block.counts[:, None]
         return float(block.counts @ total), weighted.sum(axis=0), block.gather(weighted)
 
@@ -251,14 +250,14 @@ def _likelihood(blocks: Blocks, trait: Trait) -> tuple[float, tuple[float, float
 
 def trait_log_likelihood(blocks: Blocks, trait: Trait) -> float:
     """Log-likelihood of the votes, without penalties."""
-    cells = _cells(trait)
-    (value,) = blocks.total(lambda block: (float(block.counts @ _cell_shares(block, cells)[0]),))
+    cells = quadrature_cells(trait)
+    (value,) = blocks.total(lambda block: (float(block.counts @ cell_shares(block, cells)[0]),))
     return float(value)
 
 
 def trait_posterior(block: Block, trait: Trait) -> Array:
     """Pr(Y = +1 | pattern) under the one-trait model."""
-    return np.asarray(_cell_shares(block, _cells(trait))[1][:, NODES:].sum(axis=1))
+    return np.asarray(cell_shares(block, quadrature_cells(trait))[1][:, NODES:].sum(axis=1))
 
 
 # --- tempering ---------------------------------------------------------------------------------
@@ -294,15 +293,15 @@ def tempering_slope(blocks: Blocks, model: Model, trait: Trait) -> float:
 
     One means that the independent model is as sure as the votes allow.
     """
-    parts = _thinned(blocks).each(
+    parts = blocks.thinned().each(
         lambda block: (log_odds(block, model), trait_posterior(block, trait), block.counts)
     )
     odds, posterior, counts = (np.concatenate(part) for part in zip(*parts, strict=True))
-    _, slope = _regressed(odds, posterior, counts)
+    _, slope = regressed(odds, posterior, counts)
     return float(np.clip(slope, LEAST_SLOPE, 1.0))
 
 
-def _regressed(odds: Array, target: Array, counts: Array) -> tuple[float, float]:
+def regressed(odds: Array, target: Array, counts: Array) -> tuple[float, float]:
     """Weighted logistic regression with intercept, by Newton's method; a hair of ridge keeps it finite."""
     line = np.array([0.0, 0.5])
     design = np.stack([np.ones_like(odds), odds], axis=1)

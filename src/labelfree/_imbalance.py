@@ -5,7 +5,7 @@ By the third moments (JNK Algorithm 1) or by the restricted likelihood (JNK Algo
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,6 @@ from labelfree._rates import clipped, rate_slopes, rates, smallest_rate
 Array = NDArray[np.float64]
 
 GRID = 41  # points of the coarse scan of the restricted likelihood
-SPREAD = 1 << 15  # patterns that the coarse scan looks at; the refinement takes all
 EXACT, ROUGH = 1e-13, 1e-4  # how close to the root of the derivative the search stops
 
 
@@ -66,7 +65,7 @@ def likelihood_imbalance(
     from scipy.optimize import brentq
 
     end = 1.0 - margin(blocks.tally.sample_size)
-    spread = _thinned(blocks)
+    spread = blocks.thinned()
     likelihood = RestrictedLikelihood(spread if rough else blocks, moments, vector)
     tolerance = ROUGH if rough else EXACT
     grid = np.linspace(-end, end, GRID)
@@ -186,12 +185,3 @@ def _vote_table(sensitivity: Array, specificity: Array) -> Array:
     negative = np.stack([specificity, 1 - sensitivity], axis=1)
     positive = np.stack([1 - specificity, sensitivity], axis=1)
     return np.stack([negative, positive], axis=1)
-
-
-def _thinned(blocks: Blocks) -> Blocks:
-    """Every so-many-th pattern in the tally's fixed order: the same for any order of the items."""
-    every = -(-len(blocks.tally) // SPREAD)
-    if every == 1:
-        return blocks
-    tally = blocks.tally
-    return Blocks(replace(tally, patterns=tally.patterns[::every], counts=tally.counts[::every]))

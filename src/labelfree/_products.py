@@ -15,6 +15,7 @@ dense and sparse patterns run through the same lines.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, TypeVar
 
 import numpy as np
@@ -27,6 +28,7 @@ Sparse = Any  # scipy.sparse.csr_array, whose stubs know no products with dense 
 Result = TypeVar("Result")
 
 BLOCK_CELLS = 1 << 19  # numbers a block: some megabytes, which stay in the cache
+SPREAD = 1 << 15  # patterns of a thinned tally
 KEPT_CELLS = 1 << 23  # a tally with no more numbers than this is laid out once and kept
 
 
@@ -163,6 +165,17 @@ class Blocks:
             self._kept if self._kept is not None else (self._block(*place) for place in self.places)
         )
         return [work(block) for block in blocks]
+
+    def thinned(self) -> Blocks:
+        """Return no more than an even spread of the patterns: every so-many-th in the tally's fixed order.
+
+        The same for any order of the items.
+        """
+        every = -(-len(self.tally) // SPREAD)
+        if every == 1:
+            return self
+        patterns, counts = self.tally.patterns[::every], self.tally.counts[::every]
+        return Blocks(replace(self.tally, patterns=patterns, counts=counts))
 
     def total(self, work: Callable[[Block], tuple[Any, ...]]) -> tuple[Any, ...]:
         """Do `work` on every block and add up what it returns, in order."""

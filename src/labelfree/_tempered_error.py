@@ -23,12 +23,11 @@ from labelfree._difficulty import (
     NODES,
     Tempered,
     Trait,
-    _cell_shares,
-    _cells,
-    _regressed,
+    cell_shares,
     log_odds,
+    quadrature_cells,
+    regressed,
 )
-from labelfree._imbalance import _thinned
 from labelfree._latent_class import Model
 from labelfree._products import Block, Blocks
 from labelfree._rates import expit
@@ -60,7 +59,7 @@ def tempered_covariance(
         smaller than those of a binomial share of the items of that class.
     """
     known = bool(covariance[0, 0] == 0.0)
-    spread = _thinned(blocks)
+    spread = blocks.thinned()
     votes = _Votes.of(spread)
     odds = np.concatenate(spread.each(lambda block: log_odds(block, model)))
     of_odds = votes.by_rate(model) * (np.abs(odds) < MOST_LOG_ODDS)[:, None]
@@ -125,7 +124,7 @@ def _slope_influence(
     if not LEAST_SLOPE < slope < 1.0:
         return np.zeros(len(odds))
     posterior, scores, posterior_slopes = _trait_parts(blocks, votes, trait)
-    intercept, _ = _regressed(odds, posterior, votes.counts)
+    intercept, _ = regressed(odds, posterior, votes.counts)
     fitted = expit(intercept + slope * odds)
     design = np.stack([np.ones_like(odds), odds], axis=1)
     curved = votes.counts * fitted * (1.0 - fitted)
@@ -150,8 +149,8 @@ def _trait_parts(blocks: Blocks, votes: _Votes, trait: Trait) -> tuple[Array, Ar
     The score of a pattern is the mean of its cells' scores; t moves by the part of that mean that is
     the positive cells' own, less t times the whole.
     """
-    cells = _cells(trait)
-    shares = np.concatenate(blocks.each(lambda block: _cell_shares(block, cells)[1]))
+    cells = quadrature_cells(trait)
+    shares = np.concatenate(blocks.each(lambda block: cell_shares(block, cells)[1]))
     whole = _trait_scores(votes, trait, shares)
     of_positive = shares.copy()
     of_positive[:, :NODES] = 0.0
@@ -162,7 +161,7 @@ def _trait_parts(blocks: Blocks, votes: _Votes, trait: Trait) -> tuple[Array, Ar
 
 def _trait_scores(votes: _Votes, trait: Trait, shares: Array) -> Array:
     """Sum over the cells of share · score."""
-    cells = _cells(trait)
+    cells = quadrature_cells(trait)
     total = shares.sum(axis=1)[:, None]
 
     def residual(weights: Array) -> Array:
