@@ -7,7 +7,7 @@ are counted apart.
 With --real, the same on real votes of which the truth is known (see real_rates.py), through the front
 door: without labels, and with 50 gold labels.
 
-Usage: python benchmarks/coverage.py [--sets N] [--real]
+Usage: python benchmarks/coverage.py [--sets N | --real [FAMILY …]]
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ def show(name: str, settings: list[Setting], sets: int) -> None:
     )
 
 
-def real(draws: int = 20, gold: int = 50) -> None:
+def real(asked: list[str], draws: int = 20, gold: int = 50) -> None:
     """Real votes: without labels the classifiers' shared errors are in no interval, with them they are."""
     from real_rates import SMALL, family
 
@@ -118,7 +118,7 @@ def real(draws: int = 20, gold: int = 50) -> None:
         "                          verdict  | rates held: no labels    gold | width: no labels    gold"
     )
     every = []
-    for name in families:
+    for name in asked or families:
         rows, verdicts = [], set()
         for votes in family(name):
             sensitivity, specificity, b = votes.figures()
@@ -150,11 +150,13 @@ def real(draws: int = 20, gold: int = 50) -> None:
 def main() -> None:
     reader = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     reader.add_argument("--sets", type=int, default=200, help="data sets a row (default 200)")
-    reader.add_argument("--real", action="store_true", help="real votes in place of simulated ones")
+    reader.add_argument(
+        "--real", nargs="*", metavar="FAMILY", help="real votes: all families, or those named"
+    )
     asked = reader.parse_args()
     start = time.perf_counter()
-    if asked.real:
-        real()
+    if asked.real is not None:
+        real(asked.real)
     else:
         for name, settings in PARTS.items():
             show(name, settings, asked.sets)

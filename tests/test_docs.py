@@ -1,5 +1,6 @@
 """The documentation runs: every block of Python and shell, and every option that it names."""
 
+import ast
 import os
 import re
 import subprocess
@@ -9,7 +10,7 @@ from pathlib import Path
 import pytest
 import typer
 
-from labelfree import _cli, _terminal
+from labelfree import _cli, _terminal, _verdict
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -82,6 +83,29 @@ def test_the_readme_shows_what_its_python_prints(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     exec(compile(blocks(readme, "python")[0], "README.md", "exec"), {})  # noqa: S102 (our own)
     assert blocks(readme, "text")[0] in capsys.readouterr().out
+
+
+def verdict_sentences():
+    """The first argument of every call that notes a reason, with "…" in place of what varies."""
+    tree = ast.parse(Path(_verdict.__file__).read_text("utf-8"))
+    calls = [
+        node
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr in ("doubt", "unidentified")
+    ]
+    for call in calls:
+        parts = getattr(call.args[0], "values", [call.args[0]])
+        yield "".join(part.value if isinstance(part, ast.Constant) else "…" for part in parts)
+
+
+def test_every_reason_of_a_verdict_is_explained_once():
+    page = (ROOT / "docs" / "trust.md").read_text()
+    explained = re.findall(r'^\| "([^"]+)" \|', page, re.MULTILINE)
+    for sentence in verdict_sentences():
+        assert sum(words in sentence for words in explained) == 1, sentence
+    assert len(explained) == len(list(verdict_sentences()))
 
 
 # --- the command line says what its page says ---------------------------------------------------
