@@ -30,7 +30,13 @@ def seconds(work: Callable[[], object], repeats: int = 5) -> float:
 def votes(items: int, classifiers: int, seed: int = 1) -> np.ndarray:
     sensitivity, specificity = lf.simulate.rates(classifiers, seed=seed)
     parts = [
-        lf.simulate.votes(min(10**6, items), sensitivity=sensitivity, specificity=specificity, prevalence=0.65, seed=s).votes
+        lf.simulate.votes(
+            min(10**6, items),
+            sensitivity=sensitivity,
+            specificity=specificity,
+            prevalence=0.65,
+            seed=s,
+        ).votes
         for s in range(max(1, items // 10**6))
     ]
     return np.ascontiguousarray(np.concatenate(parts))
@@ -49,8 +55,12 @@ def dawid_skene(table: np.ndarray, rounds: int = 10) -> np.ndarray:
         sensitivity = np.clip(share @ ones / share.sum(), 1e-9, 1 - 1e-9)
         false_alarms = np.clip((1 - share) @ ones / (1 - share).sum(), 1e-9, 1 - 1e-9)
         prevalence = share.mean()
-        weights = np.log(sensitivity / false_alarms) - np.log((1 - sensitivity) / (1 - false_alarms))
-        start = np.log((1 - sensitivity) / (1 - false_alarms)).sum() + np.log(prevalence / (1 - prevalence))
+        weights = np.log(sensitivity / false_alarms) - np.log(
+            (1 - sensitivity) / (1 - false_alarms)
+        )
+        start = np.log((1 - sensitivity) / (1 - false_alarms)).sum() + np.log(
+            prevalence / (1 - prevalence)
+        )
         share = 1.0 / (1.0 + np.exp(-(ones @ weights + start)))
     return share
 
@@ -82,8 +92,18 @@ def ten_million() -> None:
     row("estimate / majority vote", seconds(lambda: lf.estimate(table)) / base, 0.5)
     row("label / majority vote", seconds(lambda: estimate.label(table)) / base, 0.5)
     row("probability / majority vote", seconds(lambda: estimate.probability(table)) / base, None)
-    row("estimate: memory beyond the votes, MB", peak_beyond(lambda: lf.estimate(table)) / 2**20, 200, " MB")
-    row("label: memory beyond votes and answer, MB", peak_beyond(lambda: estimate.label(table)) / 2**20 - 10**7 / 2**20, 200, " MB")
+    row(
+        "estimate: memory beyond the votes, MB",
+        peak_beyond(lambda: lf.estimate(table)) / 2**20,
+        200,
+        " MB",
+    )
+    row(
+        "label: memory beyond votes and answer, MB",
+        peak_beyond(lambda: estimate.label(table)) / 2**20 - 10**7 / 2**20,
+        200,
+        " MB",
+    )
     columns = np.asfortranarray(table)
     base = seconds(lambda: majority(columns))
     print(f"\nthe same by column: numpy.sign(votes.sum(axis=1)) {base:.3f} s")
@@ -92,8 +112,16 @@ def ten_million() -> None:
     row("label / majority vote (aim: 0.1)", seconds(lambda: estimate.label(columns)) / base, None)
     frame = pl.DataFrame({f"c{i}": columns[:, i] for i in range(10)})
     framed = lf.estimate(frame)
-    row("Polars frame: estimate / majority vote (aim: 0.1)", seconds(lambda: lf.estimate(frame)) / base, None)
-    row("Polars frame: label and probability / majority vote", seconds(lambda: framed.label(frame)) / base, None)
+    row(
+        "Polars frame: estimate / majority vote (aim: 0.1)",
+        seconds(lambda: lf.estimate(frame)) / base,
+        None,
+    )
+    row(
+        "Polars frame: label and probability / majority vote",
+        seconds(lambda: framed.label(frame)) / base,
+        None,
+    )
 
 
 def hundred_thousand() -> None:
@@ -108,7 +136,12 @@ def many_classifiers() -> None:
     base = seconds(lambda: dawid_skene(table), 2)
     print(f"\nn=10⁶, m=100, by row: plain-NumPy Dawid–Skene, 10 iterations {base:.2f} s")
     row("estimate / Dawid–Skene", seconds(lambda: lf.estimate(table), 2) / base, 3)
-    row("estimate: memory beyond the votes, MB", peak_beyond(lambda: lf.estimate(table)) / 2**20, 200, " MB")
+    row(
+        "estimate: memory beyond the votes, MB",
+        peak_beyond(lambda: lf.estimate(table)) / 2**20,
+        200,
+        " MB",
+    )
     estimate = lf.estimate(table)
     row("label / Dawid–Skene", seconds(lambda: estimate.label(table), 2) / base, None)
 
@@ -116,7 +149,9 @@ def many_classifiers() -> None:
 def start_up() -> None:
     print("\nstarting")
     blank = seconds(lambda: subprocess.run([sys.executable, "-c", "pass"], check=True), 7)
-    bare = seconds(lambda: subprocess.run([sys.executable, "-c", "import labelfree"], check=True), 7)
+    bare = seconds(
+        lambda: subprocess.run([sys.executable, "-c", "import labelfree"], check=True), 7
+    )
     row("import labelfree, less a bare interpreter, s", bare - blank, 0.25, " s")
     words = [sys.executable, "-m", "labelfree", "--help"]
     shown = seconds(lambda: subprocess.run(words, check=True, stdout=subprocess.DEVNULL), 7)
