@@ -146,20 +146,20 @@ def dependent(
     if groups:
         own = fit_groups(blocks, groups, prior, prevalence, seen=seen, known=known)
         return grouped(blocks, seen, own, prior, prevalence)
-    copies = find_groups(blocks, seen, prior, prevalence, known=known)
+
+    def explains(model: GroupModel) -> bool:
+        return _explained(blocks, seen, model, prior, prevalence)
+
+    copies = find_groups(blocks, seen, prior, prevalence, known=known, explains=explains)
+    explained = bool(copies.groups) and explains(copies)
+    plain_bic = independent_bic(fitted, blocks, prior)
     cool, trait_bic = difficulty(
         blocks, seen, fitted, starts, covariance, prior=prior, prevalence=prevalence
     )
-    plain_bic = independent_bic(fitted, blocks, prior)
-    if plain_bic <= min(copies.bic, trait_bic):
-        return choice
-    if (
-        copies.groups
-        and copies.bic < trait_bic
-        and _explained(blocks, seen, copies, prior, prevalence)
-    ):
+    # Groups that explain what BIC's first choice could not may have a BIC above the plain model's.
+    if explained and min(copies.bic, plain_bic) < trait_bic:
         return grouped(blocks, seen, copies, prior, prevalence)
-    return cool
+    return choice if plain_bic <= trait_bic else cool
 
 
 def _explained(
