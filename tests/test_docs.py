@@ -108,6 +108,13 @@ def test_every_reason_of_a_verdict_is_explained_once():
     assert len(explained) == len(list(verdict_sentences()))
 
 
+@pytest.mark.parametrize("page", ["CONTRIBUTING.md", "docs/design.md"])
+def test_every_room_has_its_place_on_the_pages_for_developers(page):
+    named = set(re.findall(r"`(\w+)(?:\.py)?`", (ROOT / page).read_text()))
+    rooms = {path.stem for path in Path(_verdict.__file__).parent.glob("*.py")} - {"__init__"}
+    assert rooms <= named
+
+
 # --- the command line says what its page says ---------------------------------------------------
 
 
