@@ -24,7 +24,7 @@ from labelfree._difficulty import (
     tempering_slope,
 )
 from labelfree._difficulty import by_prevalence as tempered_by_prevalence
-from labelfree._gold import Gold, gold_estimate, turned
+from labelfree._gold import Gold, gold_estimate
 from labelfree._group_model import GroupModel, fit_groups, masked
 from labelfree._group_model import covariance_of_logits as covariance_of_groups
 from labelfree._groups import find_groups, group_rule, largest_cross_residual
@@ -69,9 +69,7 @@ class Choice:
     curve : tuple of arrays (G,), (G, m), (G, m)
         Assumed prevalences, and the sensitivities and specificities under each.
     gold : int
-        Items with gold labels that calibrated it.
-    turned : bool
-        Whether the gold turned the direction that most classifiers would have given.
+        Items with gold labels that it was checked by.
     """
 
     dependence: str
@@ -84,12 +82,11 @@ class Choice:
     slope: float
     curve: tuple[Array, Array, Array]
     gold: int = 0
-    turned: bool = False
 
     @property
     def by_logits(self) -> bool:
         """Whether the rule's log-odds are those of the independent model, tempered or not."""
-        return self.dependence != GROUPS and not self.gold
+        return self.dependence == INDEPENDENT or (self.dependence == DIFFICULTY and not self.gold)
 
 
 def independent(
@@ -196,13 +193,22 @@ def grouped(
 
 def calibrated(
     blocks: Blocks, choice: Choice, fitted: Fit, gold: GoldItems, *, prior: Prior
-) -> Choice:
-    """Calibrate the independent model's log-odds by gold labels, starting from how sure the choice is."""
+) -> Choice | None:
+    """Let gold labels check the direction; and, where items differ in difficulty, calibrate all else.
+
+    Where the votes themselves tell the rates, thousands of them tell more than a few gold labels.
+
+    Returns
+    -------
+    Choice, or None
+        None where the gold says that the classes are the other way round.
+    """
     codes, truth = gold
-    m = len(fitted.model.confusion)
-    slope = choice.effective_number / m if choice.dependence == GROUPS else choice.slope
-    found = gold_estimate(blocks, fitted.model, max(slope, LEAST_SLOPE), codes, truth)
-    base = turned(fitted.model) if found.flipped else fitted.model
+    found = gold_estimate(blocks, fitted.model, max(choice.slope, LEAST_SLOPE), codes, truth)
+    if found.flipped:
+        return None
+    if choice.dependence != DIFFICULTY:
+        return replace(choice, gold=len(truth))
     model, spread = found.model, gold_spread(found)
     if prior.fixed_rates is not None or prior.fixed_classes:
         model, spread = _held(model, spread, fitted.model, prior)
@@ -210,10 +216,9 @@ def calibrated(
         choice,
         model=model,
         spread=spread,
-        rule=tempered_rule(base, found.slope, found.intercept, MOST_LOG_ODDS),
+        rule=tempered_rule(fitted.model, found.slope, found.intercept, MOST_LOG_ODDS),
         slope=found.slope,
         gold=len(truth),
-        turned=found.flipped,
     )
 
 

@@ -42,6 +42,7 @@ Known = Mapping[str, Mapping[str, Any]]
 
 METHODS = ("map", "likelihood", "tensor")
 DEPENDENCE = ("auto", "test", "ignore")
+CLEAR = 0.25  # of the largest |v|: smaller entries do not vouch for the sign
 MOST_IN_GROUP = 5  # classifiers of a group that the user may name: its table has 2^5 cells a class
 
 
@@ -189,10 +190,10 @@ class _Walk:
         gold: GoldItems | None,
     ) -> None:
         self.method, self.vector, self.prevalence, self.facts = method, vector, prevalence, facts
-        self.gold = gold
+        self.gold, self.turned = gold, False
         self.blocks = Blocks(counted)
         self.seen = moments(self.blocks)
-        self.found = _signed_by(facts, rank_one(self.seen, vector))
+        self.found = self._signed(rank_one(self.seen, vector))
         self.prior = _prior(counted, prior, facts, fixed_classes=prevalence is not None)
         self.imbalance: Imbalance | None = None
         self.covariance: Array | None = None
@@ -203,17 +204,16 @@ class _Walk:
         return self.found.converged and (self.imbalance is None or self.imbalance.converged)
 
     def choose(self, dependence: Any, groups: Sequence[Sequence[int]]) -> tuple[Choice, Alarm]:
-        """Fit the independent model, test it, and go on to what the test asks for."""
+        """Fit the independent model, test it, go on to what the test asks for, and check by gold."""
         spectral, self.imbalance = self._spectral(
             self.blocks, self.method, rough=self.method == "map"
         )
         fitted = fit(self.blocks, spectral, self.prior)
         self.covariance = covariance_of_logits(self.blocks, fitted.model, self.prior)
         choice = self._independent(fitted, spectral)
-        if _is(dependence, "ignore"):
-            untested = Alarm(False, 1.0, np.zeros((len(self.seen.mean),) * 2), (0, 1))
-            return self._calibrated(choice, fitted), untested
-        tested = alarm(self.blocks, self.seen, fitted, self.prior, self.covariance)
+        tested = Alarm(False, 1.0, np.zeros((len(self.seen.mean),) * 2), (0, 1))
+        if not _is(dependence, "ignore"):
+            tested = alarm(self.blocks, self.seen, fitted, self.prior, self.covariance)
         if self.method == "map" and (groups or (tested.raised and _is(dependence, "auto"))):
             other, _ = self._spectral(self.blocks, "tensor")
             choice = dependent(
@@ -227,13 +227,18 @@ class _Walk:
                 prevalence=self.prevalence,
                 groups=groups,
             )
-        return self._calibrated(choice, fitted), tested
-
-    def _calibrated(self, choice: Choice, fitted: Fit) -> Choice:
-        """Let gold labels, where there are any, have the last word."""
         if self.gold is None:
-            return choice
-        return calibrated(self.blocks, choice, fitted, self.gold, prior=self.prior)
+            return choice, tested
+        checked = calibrated(self.blocks, choice, fitted, self.gold, prior=self.prior)
+        if checked is not None or self.turned:
+            return choice if checked is None else checked, tested
+        self.turned, self.found = True, self.found.turned()
+        return self.choose(dependence, groups)
+
+    def _signed(self, found: RankOne) -> RankOne:
+        """Give v the sign that known rates, or gold, ask for."""
+        signed = _signed_by(self.facts, found)
+        return signed.turned() if self.turned else signed
 
     def _independent(self, fitted: Fit, spectral: Model) -> Choice:
         size = self.blocks.tally.sample_size
@@ -256,9 +261,7 @@ class _Walk:
         """Rates by way of v and the imbalance; what is known of them takes their place."""
         own = blocks is self.blocks
         seen = self.seen if own else moments(blocks)
-        vector = (
-            self.found.vector if own else _signed_by(self.facts, rank_one(seen, self.vector)).vector
-        )
+        vector = self.found.vector if own else self._signed(rank_one(seen, self.vector)).vector
         if self.prevalence is not None:
             imbalance = Imbalance(2.0 * self.prevalence - 1.0, at_boundary=False, converged=True)
         elif method == "tensor":
@@ -293,7 +296,7 @@ def _look(
     look_at_model(
         findings, choice.dependence, groups, choice.effective_number, len(names), gold=choice.gold
     )
-    look_at_gold(findings, choice.gold, turned=choice.turned)
+    look_at_gold(findings, choice.gold, turned=walk.turned)
     widths = None
     if choice.spread is not None:
         ends = [choice.spread.ends(rate, level) for rate in ("sensitivity", "specificity")]
@@ -325,14 +328,18 @@ def _prior(counted: Tally, pseudo_count: float, facts: _Facts, *, fixed_classes:
 
 
 def _signed_by(facts: _Facts, found: RankOne) -> RankOne:
-    """Let known rates fix the sign of v, where they say which side of chance a classifier is on."""
+    """Let known rates fix the sign of v, where they say which side of chance a classifier is on.
+
+    A classifier near chance has a v too small to say anything of the sign.
+    """
     values = facts.fixed | {
         place: above / (above + below) for place, (above, below) in facts.believed.items()
     }
-    side = sum((value - 0.5) * np.sign(found.vector[i]) for (i, _), value in values.items())
+    clear = np.abs(found.vector) >= CLEAR * np.max(np.abs(found.vector), initial=0.0)
+    side = sum((value - 0.5) * found.vector[i] for (i, _), value in values.items() if clear[i])
     if side >= 0:
         return found
-    return RankOne(-found.vector, found.residual, int((found.vector < 0).sum()), found.converged)
+    return found.turned()
 
 
 def _notes(seen: Moments) -> tuple[str, ...]:

@@ -289,12 +289,17 @@ def _gradient(expected: _Expected, model: Model, prior: Prior) -> Array:
 
 
 def _moved(model: Model, step: Array) -> Model:
-    """Move the logits by a step."""
+    """Move the logits by a step; what does not move stays as it is, to the last bit."""
     classes = len(model.class_probabilities)
-    log_p = model.log_prior() + np.concatenate([[0.0], step[: classes - 1]])
+    of_classes, of_rows = step[: classes - 1], step[classes - 1 :]
+    moves = of_rows.reshape(*model.confusion.shape[:2], classes - 1)
     log_confusion = np.log(np.maximum(model.confusion, FLOOR))
-    log_confusion[:, :, 1:] += step[classes - 1 :].reshape(*model.confusion.shape[:2], classes - 1)
-    return Model(_softmax(log_p), _softmax(log_confusion))
+    log_confusion[:, :, 1:] += moves
+    still = ~moves.any(axis=2, keepdims=True)
+    confusion = np.where(still, model.confusion, _softmax(log_confusion))
+    if not of_classes.any():
+        return Model(model.class_probabilities, confusion)
+    return Model(_softmax(model.log_prior() + np.concatenate([[0.0], of_classes])), confusion)
 
 
 def _softmax(logs: Array) -> Array:

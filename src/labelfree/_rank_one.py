@@ -42,6 +42,10 @@ class RankOne:
     positive: int
     converged: bool
 
+    def turned(self) -> RankOne:
+        """Return the same with the sign of v turned round."""
+        return RankOne(-self.vector, self.residual, int((self.vector < 0).sum()), self.converged)
+
 
 def rank_one(moments: Moments, way: str = "triplets") -> RankOne:
     """Find v from the off-diagonal of the covariance.

@@ -53,7 +53,6 @@ def plain_choice(choice: Choice) -> dict[str, Any]:
         "converged": choice.converged,
         "slope": choice.slope,
         "gold": choice.gold,
-        "turned": choice.turned,
         "curve": [part.tolist() for part in choice.curve],
     }
 
@@ -87,7 +86,6 @@ def revived_choice(kept: dict[str, Any]) -> Choice:
         float(kept["slope"]),
         (prevalences, sensitivity, specificity),
         kept["gold"],
-        kept["turned"],
     )
 
 
