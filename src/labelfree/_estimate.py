@@ -94,8 +94,8 @@ def estimate(
     gold : mapping, str or sequence, optional
         Known labels of some items, drawn at random from all: ``{item: label}`` (an item is its row's
         number, or its name where the table has an item column), the name of a column that holds
-        them, or one label an item with None elsewhere. They fix the direction, calibrate rates and
-        probabilities, and make the intervals honest about shared errors.
+        them, or one label an item with None elsewhere. They fix the direction; and where the
+        classifiers share errors on hard items, they calibrate rates, probabilities and intervals.
     known : mapping, optional
         What is known of some classifiers' rates: ``{"a": {"sensitivity": 0.9}}`` holds a rate
         fixed, ``{"a": {"specificity": (18, 2)}}`` gives it a Beta(18, 2) prior.
