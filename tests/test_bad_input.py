@@ -409,6 +409,18 @@ def test_names_of_other_kinds_in_the_long_form(make, odd):
         refused(lambda votes=votes: lf.estimate(make(votes), **LONG), repr(name), error=VotesError)
 
 
+@pytest.mark.parametrize("odd", [[1], {"a": 1}, 7, dt.date(2020, 1, 1)])
+def test_what_pandas_hides_far_down_among_text(odd):
+    """Only the first hundred cells are looked at to tell what a column of objects holds."""
+    text = pd.DataFrame(words())
+    text["bob"] = [*text["bob"][:-1], odd]
+    refused(lambda: lf.estimate(text), "'bob'", "expected", error=VotesError)
+    for name in ("task", "rater"):
+        table = {**long(), "task": [f"t{item}" for item in long()["task"]]}
+        table[name][-1] = odd
+        refused(lambda table=table: lf.estimate(pd.DataFrame(table), **LONG), repr(name), "sorted")
+
+
 def test_labels_in_the_long_form():
     table = long()
     table["said"][-1] = 2

@@ -334,7 +334,11 @@ def _engine_coded(name: str, column: nw.Series[Any]) -> Coded:
         column = column.cast(nw.Float64)
     elif column.dtype == nw.String and column.implementation.is_pyarrow():
         column = column.cast(nw.String)  # Arrow has no filter for views of strings
-    labels = coded_objects(name, column.drop_nulls().unique().to_list()).labels
+    try:
+        distinct = column.drop_nulls().unique().to_list()
+    except TypeError:  # pandas keeps lists among text, unseen by the type of the column
+        distinct = column.to_list()
+    labels = coded_objects(name, distinct).labels
     codes = np.full(len(column), -1, dtype=np.int8)
     for place, label in enumerate(labels):
         codes[(column == label).fill_null(value=False).to_numpy().astype(bool)] = place
@@ -495,7 +499,10 @@ def _numbered(column: nw.Series[Any]) -> tuple[NDArray[np.int64], nw.Series[Any]
         return _numbered_objects(column)
     if kind.is_nested() or kind == nw.Unknown:
         raise _no_names(column)
-    keys = column.unique().sort()
+    try:
+        keys = column.unique().sort()
+    except TypeError:  # pandas keeps other things among text, unseen by the type of the column
+        raise _no_names(column) from None
     # narwhals has no rank of a value in another column; a join on the key column is its way.
     rows = column.alias("key").to_frame().with_row_index("row")
     places = keys.alias("key").to_frame().with_row_index("place")
@@ -518,7 +525,8 @@ def _numbered_objects(column: nw.Series[Any]) -> tuple[NDArray[np.int64], nw.Ser
 
 def _no_names(column: nw.Series[Any]) -> VotesError:
     return VotesError(
-        f"Column {column.name!r} holds {column.dtype}; expected names or numbers, all of one kind. Convert it."
+        f"Column {column.name!r} holds {column.dtype} that cannot be sorted; expected names or numbers, all of one kind. "
+        "Convert it."
     )
 
 
