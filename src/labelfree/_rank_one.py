@@ -2,7 +2,7 @@
 
 Off its diagonal the covariance of independent classifiers is v vᵀ (JNK Lemma 1). The diagonal says
 nothing of v, nor does a pair that never met; these entries must be filled in first. Three ways are
-here, measured side by side in `benchmarks/statistics.py`. The leading eigenvector of the covariance
+here, measured side by side in `benchmarks/estimators.py`. The leading eigenvector of the covariance
 as it stands is inconsistent and is not offered.
 """
 
