@@ -1,0 +1,46 @@
+"""What `make bench` runs does run, and every benchmark that a page or a comment names is there."""
+
+import importlib.util
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+BENCHMARKS = ROOT / "benchmarks"
+
+
+@pytest.fixture
+def bench(monkeypatch):
+    """The module that `make bench` runs, and its measurements on small votes, once each."""
+    monkeypatch.syspath_prepend(str(BENCHMARKS))
+    for name in ("speed", "run"):
+        spec = importlib.util.spec_from_file_location(name, BENCHMARKS / f"{name}.py")
+        module = importlib.util.module_from_spec(spec)
+        monkeypatch.setitem(sys.modules, name, module)
+        spec.loader.exec_module(module)
+    speed = sys.modules["speed"]
+    once, draw = speed.seconds, speed.votes
+    monkeypatch.setattr(speed, "seconds", lambda work, _repeats=1: once(work, 1))
+    monkeypatch.setattr(speed, "votes", lambda _items, classifiers: draw(2000, classifiers))
+    return sys.modules["run"]
+
+
+def test_make_bench_prints_every_ratio_beside_its_bar(bench, capsys):
+    bench.main()
+    said = capsys.readouterr().out
+    assert len(re.findall(r"bar [\d.]+.*(ok|MISSED)$", said, re.MULTILINE)) == 9
+    for words in bench.OTHERS:
+        assert (BENCHMARKS / words.split()[0]).is_file()
+
+
+def test_every_benchmark_that_is_named_is_there():
+    pages = [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("src/**/*.py")]
+    named = {
+        name
+        for page in pages
+        for name in re.findall(r"benchmarks/(\w+\.py)", page.read_text(encoding="utf-8"))
+    }
+    assert named
+    assert sorted(name for name in named if not (BENCHMARKS / name).is_file()) == []
