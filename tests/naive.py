@@ -261,3 +261,60 @@ def positive_probability(row, sensitivity, specificity, imbalance):
     """Bayes' rule, with the log-odds as half the score above plus the prior's."""
     odds = 0.5 * maximum_likelihood_score(row, sensitivity, specificity)
     return 1 / (1 + exp(-(odds + log((1 + imbalance) / (1 - imbalance)))))
+
+
+# --- rivals -------------------------------------------------------------------------------------
+
+
+def dawid_skene(codes, classes, rounds):
+    """EM of Dawid and Skene 1979, item by item; every item's class starts spread as its votes are."""
+    m = len(codes[0])
+    shares = []
+    for row in codes:
+        voted = [code for code in row if code >= 0]
+        shares.append([voted.count(k) / len(voted) for k in range(classes)])
+    for _ in range(rounds):
+        p = [sum(share[k] for share in shares) / len(codes) for k in range(classes)]
+        confusion = np.zeros((m, classes, classes))
+        for i, true in product(range(m), range(classes)):
+            for row, share in zip(codes, shares, strict=True):
+                if row[i] >= 0:
+                    confusion[i, true, row[i]] += share[true]
+            confusion[i, true] /= confusion[i, true].sum()
+        joints = [joint(row, p, confusion) for row in codes]
+        shares = [[each / sum(row) for each in row] for row in joints]
+    return p, confusion
+
+
+def karger_oh_shah(codes, rounds):
+    """Messages of Karger, Oh and Shah 2011 along every single vote; the weights, of length 1."""
+    edges = {
+        (a, i): sign(code) for a, row in enumerate(codes) for i, code in enumerate(row) if code >= 0
+    }
+    to_items = dict.fromkeys(edges, 1.0)
+    for _ in range(rounds):
+        to_voters = {
+            (a, i): sum(edges[a, k] * to_items[a, k] for b, k in edges if b == a and k != i)
+            for a, i in edges
+        }
+        to_items = {
+            (a, i): sum(edges[b, i] * to_voters[b, i] for b, k in edges if k == i and b != a)
+            for a, i in edges
+        }
+    weights = np.zeros(len(codes[0]))
+    for (a, i), vote in edges.items():
+        weights[i] += vote * to_voters[a, i]
+    return weights / np.linalg.norm(weights)
+
+
+def over_triples(codes, counts, weights):
+    """Sum of x_i ⊗ x_j ⊗ x_k over ordered triples of different classifiers that voted."""
+    size = weights.shape[2]
+    total = np.zeros((size, size, size))
+    for row, count in zip(codes, counts, strict=True):
+        for triple in product(range(len(row)), repeat=3):
+            if len(set(triple)) == 3 and all(row[i] >= 0 for i in triple):
+                x, y, z = (weights[i, row[i]] for i in triple)
+                for a, b, c in product(range(size), repeat=3):
+                    total[a, b, c] += count * x[a] * y[b] * z[c]
+    return total

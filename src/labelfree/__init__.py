@@ -27,13 +27,18 @@ The rooms, in the order that data walks through them (each may call those above 
     _tempered_error  how far tempered rates may be off by sampling
     _gold          a few gold labels calibrate the rest
     _consensus     rates -> the linear rule: labels, probabilities, SQL
+    _tensors       K classes from second and third moments: three groups, completion
     _groups        which classifiers share errors: pointer, candidates, choice
     _dependence    do the classifiers err independently? the alarm
     _choice        which model the answer comes from
     _verdict       may the numbers be relied on?
+    _again         votes read again, for an answer that there is
     _saved         what was found <-> plain JSON values
     _result        Estimate: the answer, and what can be done with it
     _estimate      estimate(votes) -> Estimate: the rooms above called in order
+    _messages      messages between items and classifiers along the votes
+    _rival         Rival: what another published method found
+    rivals         other published methods under one signature
     simulate       votes drawn from known rates
     _plan          how many items, or gold labels, for a wanted interval
     sklearn        SpectralEnsemble: the scikit-learn face (extra: sklearn)
@@ -45,7 +50,7 @@ JNK in the comments is Jaffe, Nadler and Kluger (AISTATS 2015), the source of th
 Parisi, Strino, Nadler and Kluger (2014), on which it builds.
 """
 
-from labelfree import simulate
+from labelfree import rivals, simulate
 from labelfree._errors import (
     FileError,
     LabelfreeError,
@@ -76,6 +81,7 @@ __all__ = [
     "estimate",
     "load",
     "plan",
+    "rivals",
     "simulate",
     "tally",
 ]

@@ -165,6 +165,29 @@ def fit(blocks: Blocks, start: Model, prior: Prior, most_rounds: int = MOST_EM_R
     return Fit(model, expected.log_likelihood, converged=False, rounds=rounds)
 
 
+def climb(blocks: Blocks, start: Model, prior: Prior, most_rounds: int = MOST_EM_ROUNDS) -> Fit:
+    """Do EM alone, for its own sake: :func:`fit` reaches the same place in far fewer passes.
+
+    Parameters
+    ----------
+    blocks : Blocks
+    start : Model
+    prior : Prior
+    most_rounds : int
+        None leaves the start as it is.
+
+    Returns
+    -------
+    Fit
+    """
+    model, expected, still, rounds = start, expect(blocks, start), False, 0
+    while rounds < most_rounds and not still:
+        new = _maximised(expected, model, prior)
+        still = _largest_change(model, new) <= EM_TOLERANCE
+        model, expected, rounds = new, expect(blocks, new), rounds + 1
+    return Fit(model, expected.log_likelihood, converged=still, rounds=rounds)
+
+
 def expect(blocks: Blocks, model: Model) -> _Expected:
     """E-step: every pattern's class shares, summed into expected counts, in one pass."""
     tables, log_prior = model.tables(), model.log_prior()

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from labelfree._again import read_again
 from labelfree._choice import Choice
 from labelfree._consensus import (
     Rule,
@@ -45,17 +46,10 @@ from labelfree._saved import (
     write_json,
 )
 from labelfree._verdict import Verdict
-from labelfree._votes import Label, Votes, read_votes
+from labelfree._votes import Label, Votes
 
 Array = NDArray[np.float64]
 
-READING = (
-    "missing",
-    "classifiers",
-    "item",
-    "classifier",
-    "vote",
-)  # options of reading that may differ
 RULES = ("posterior", "likelihood", "spectral", "majority")
 RATES = ("sensitivity", "specificity", "balanced_accuracy")
 SHOWN_CLASSIFIERS = 20
@@ -396,27 +390,14 @@ class Estimate:
         return sql(self._chosen().rule, self.classifiers, self.classes)
 
     def _prepared(self, votes: Any, rule: str, reading: Mapping[str, Any]) -> tuple[Votes, Rule]:
-        fixed = [name for name in ("positive", "classes") if reading.get(name) is not None]
-        if fixed:
-            raise OptionsError(
-                f"{fixed[0]}= was settled when the estimate was made ({listed(self.classes)}, the last positive); "
-                "leave it out here."
-            )
-        fixed = [f"{option}=" for option in reading if option not in READING]
-        if fixed:
-            raise OptionsError(
-                f"{listed(fixed)} cannot be given here: an estimate brings its own; estimate anew for others."
-            )
-        options = {**self.reading, **reading}
-        checked = read_votes(
-            votes, **{"classes": self.classes, "classifiers": self.classifiers, **options}
+        checked, order = read_again(
+            votes,
+            classifiers=self.classifiers,
+            classes=self.classes,
+            reading=self.reading,
+            given=reading,
         )
-        unknown = [name for name in checked.classifiers if name not in self.classifiers]
-        if unknown:
-            raise OptionsError(
-                f"The estimate knows nothing of classifier {listed(unknown)}; it was made from {listed(self.classifiers)}."
-            )
-        return checked, self._rule(rule).of(self._order(checked))
+        return checked, self._rule(rule).of(order)
 
     def _order(self, votes: Votes) -> list[int]:
         """Places of the votes' classifiers among the estimate's."""
