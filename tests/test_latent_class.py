@@ -15,6 +15,7 @@ from labelfree._latent_class import (
     _maximised,
     _moved,
     class_shares,
+    climb,
     expect,
     fit,
     information,
@@ -322,3 +323,16 @@ def test_a_search_that_is_cut_short_says_so(monkeypatch):
     assert not cut.converged
     assert 5 <= cut.rounds <= 8
     assert fit(blocks, start, prior).converged
+
+
+def test_em_alone_reaches_the_same_mode_and_says_when_it_has_not():
+    counted, _, _ = some_votes(4, 3, 0.2)
+    blocks, start, prior = Blocks(counted), some_model(4, 3, 1), Prior.flat(4, 3, 1.0)
+    alone, both = climb(blocks, start, prior), fit(blocks, start, prior)
+    assert alone.converged
+    assert np.allclose(alone.model.confusion, both.model.confusion, rtol=0, atol=1e-6)
+    assert alone.log_likelihood == pytest.approx(both.log_likelihood, abs=1e-5)
+    short = climb(blocks, start, prior, 2)
+    assert (short.rounds, short.converged) == (2, False)
+    none = climb(blocks, start, prior, 0)
+    assert (none.model.confusion == start.confusion).all()
