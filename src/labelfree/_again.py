@@ -14,6 +14,7 @@ READING = (
     "item",
     "classifier",
     "vote",
+    "duplicates",
 )  # options of reading that may differ
 
 

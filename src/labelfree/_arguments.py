@@ -36,7 +36,7 @@ Positive = Annotated[
     str | None,
     typer.Option(
         metavar="LABEL",
-        help="The positive label. By default the greater of the two: 1 of 0 and 1, yes of no and yes.",
+        help="The positive one of two labels. By default the greater: 1 of 0 and 1, yes of no and yes.",
     ),
 ]
 Missing = Annotated[
@@ -66,6 +66,14 @@ Classifier = Annotated[
 ]
 Vote = Annotated[
     str | None, typer.Option(metavar="COLUMN", help="Long form: the column that holds the votes.")
+]
+Duplicates = Annotated[
+    str | None,
+    typer.Option(
+        metavar="WORD",
+        help="Long form, where a classifier voted more than once on an item: last keeps the vote that "
+        "stands last, drop keeps none of them. By default such votes are refused.",
+    ),
 ]
 Prior = Annotated[
     float,
@@ -120,7 +128,11 @@ Out = Annotated[
 
 
 def reading_of(
-    missing: list[str] | None, item: str | None, classifier: str | None, vote: str | None
+    missing: list[str] | None,
+    item: str | None,
+    classifier: str | None,
+    vote: str | None,
+    duplicates: str | None,
 ) -> dict[str, Any]:
     """How to read the votes: what was said, and nothing of what was not."""
     said = {
@@ -128,6 +140,7 @@ def reading_of(
         "item": item,
         "classifier": classifier,
         "vote": vote,
+        "duplicates": duplicates,
     }
     return {key: value for key, value in said.items() if value not in (None, ())}
 

@@ -25,6 +25,7 @@ from labelfree._arguments import (
     Classifier,
     Classifiers,
     Dependence,
+    Duplicates,
     Gold,
     Item,
     Known,
@@ -187,6 +188,7 @@ def estimate(
     item: Item = None,
     classifier: Classifier = None,
     vote: Vote = None,
+    duplicates: Duplicates = None,
     known: Known = None,
     gold: Gold = None,
     dependence: Dependence = None,
@@ -220,7 +222,7 @@ def estimate(
         level=level,
         prior=prior,
         vector=vector,
-        **reading_of(missing, item, classifier, vote),
+        **reading_of(missing, item, classifier, vote, duplicates),
     )
     if save is not None:
         found.save(save)
@@ -265,6 +267,7 @@ def label(
     item: Item = None,
     classifier: Classifier = None,
     vote: Vote = None,
+    duplicates: Duplicates = None,
     known: Known = None,
     gold: Gold = None,
     dependence: Dependence = None,
@@ -276,7 +279,7 @@ def label(
     from labelfree._files import kind_of, read_frame, write_frame
 
     kind_of(output)
-    reading = reading_of(missing, item, classifier, vote)
+    reading = reading_of(missing, item, classifier, vote, duplicates)
     names = names_of(classifiers)
     if saved is not None:
         _refuse_grading_options(context)

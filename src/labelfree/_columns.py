@@ -15,8 +15,9 @@ from typing import Any, NoReturn, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from labelfree._errors import VotesError, listed
+from labelfree._errors import VotesError, listed, warn
 from labelfree._labels import (
+    MANY,
     MOST_LABELS,
     Label,
     asked_classes,
@@ -31,11 +32,14 @@ from labelfree._labels import (
     ordered_classes,
     plain,
     refuse_labels,
+    refuse_many,
+    refuse_third,
 )
 
 # Kinds of arrays that are compared where they lie, and what they hold.
 IN_PLACE = {"b": "truth", "i": "number", "u": "number", "f": "number", "U": "text", "S": "bytes"}
 FIRST_LOOK = 512  # rows read to learn the labels; every later row is compared with what was found
+CELLS = 1 << 18  # that are searched for labels at a time
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,12 +75,16 @@ class Learned:
     missing : tuple
         What stands for a missing vote in the columns, beside NaN.
     columns : (n, m) array or tuple of m arrays of length n
+    may_hold : str
+        What else later rows may hold: "any" other label, which is one more class then; or no other
+        than the "named" classes, or than "two", of which one was said to be positive.
     """
 
     classes: tuple[Label, ...]
     values: tuple[Any, ...]
     missing: tuple[Any, ...]
     columns: Columns
+    may_hold: str
 
 
 def learn(
@@ -102,22 +110,24 @@ def learn(
     Learned
     """
     asked = None if classes is None else asked_classes(classes)
+    may_hold = "named" if asked is not None else "any" if positive is None else "two"
     absent = missing_labels(missing)
     kind = _kind_in_place(columns)
     if kind is not None:
         arrays = columns if isinstance(columns, np.ndarray) else tuple(map(np.asarray, columns))
         absent = fitted_all(absent, kind)
-        found = _first_labels(names, arrays, absent) if asked is None else ()
+        found = _first_labels(names, arrays, absent, may_hold) if asked is None else ()
         ordered, values = ordered_classes(found, asked, kind, positive, absent)
-        return Learned(ordered, values, absent, arrays)
+        return Learned(ordered, values, absent, arrays, may_hold)
     coded = [coded_array(name, column) for name, column in zip(names, columns, strict=True)]
     coded, kind = _of_one_kind(names, [_without(column, absent) for column in coded], asked)
-    found = _all_labels(names, coded) if asked is None else ()
+    held = [column.labels for column in coded]
+    found = _check_labels(names, held, may_hold) if asked is None else ()
     ordered, values = ordered_classes(found, asked, kind, positive, fitted_all(absent, kind))
     codes = tuple(
         _class_codes(name, column, values) for name, column in zip(names, coded, strict=True)
     )
-    return Learned(ordered, tuple(range(len(ordered))), (-1,), codes)
+    return Learned(ordered, tuple(range(len(ordered))), (-1,), codes, may_hold)
 
 
 def _kind_in_place(columns: NDArray[Any] | tuple[Column, ...]) -> str | None:
@@ -131,27 +141,59 @@ def _kind_in_place(columns: NDArray[Any] | tuple[Column, ...]) -> str | None:
     return joint(kinds)
 
 
-def _first_labels(names: Sequence[str], columns: Columns, absent: tuple[Label, ...]) -> list[Label]:
+def _first_labels(
+    names: Sequence[str], columns: Columns, absent: tuple[Label, ...], may_hold: str
+) -> list[Label]:
     """Read rows until two labels have shown themselves; mostly the first few hundred do."""
+    rows = len(columns if isinstance(columns, np.ndarray) else columns[0])
+    stop, found = FIRST_LOOK, labels_of(names, columns, absent, may_hold, FIRST_LOOK)
+    while stop < rows and len(found) < 2:
+        stop *= 4
+        found = labels_of(names, columns, absent, may_hold, stop)
+    return found
+
+
+def labels_of(
+    names: Sequence[str],
+    columns: Columns,
+    absent: tuple[Label, ...],
+    may_hold: str,
+    stop: int | None = None,
+) -> list[Label]:
+    """List the labels of the first rows, or of all rows, where they are not too many."""
     parts = (columns,) if isinstance(columns, np.ndarray) else columns
-    found: set[Label] = set()
-    start, step = 0, FIRST_LOOK
-    while start < len(parts[0]) and len(found) < 2:
-        for part in parts:
-            found.update(labels_in(part[start : start + step], absent))
-        if len(found) > 2:
-            each = tuple(columns.T) if isinstance(columns, np.ndarray) else columns
-            looked = [labels_in(column[: start + step], absent) for column in each]
-            _refuse_third(names, looked)
-        start, step = start + step, step * 4
+    found = {label for part in parts for label in labels_in(part[:stop], absent)}
+    if len(found) > (2 if may_hold == "two" else MANY):
+        each = columns.T if isinstance(columns, np.ndarray) else columns
+        _check_labels(names, [labels_in(column[:stop], absent) for column in each], may_hold)
     return list(found)
 
 
-def _all_labels(names: Sequence[str], columns: Sequence[Coded]) -> list[Label]:
-    found = dict.fromkeys(label for column in columns for label in column.labels)
-    if len(found) > 2:
-        _refuse_third(names, [column.labels for column in columns])
-    return list(found)
+def _check_labels(
+    names: Sequence[str], held: Sequence[Sequence[Label]], may_hold: str
+) -> list[Label]:
+    """Join the labels of all columns, and refuse too many."""
+    found = list(dict.fromkeys(label for labels in held for label in labels))
+    if may_hold == "two" and len(found) > 2:
+        refuse_third(names, held)
+    if len(found) > MOST_LABELS:
+        spread = zip((*names, None), (*held, found), strict=True)
+        column, labels = next(each for each in spread if len(each[1]) > MOST_LABELS)
+        refuse_many(labels, column)
+    _look_at_strangers(names, held)
+    return found
+
+
+def _look_at_strangers(names: Sequence[str], held: Sequence[Sequence[Label]]) -> None:
+    """Warn of a column with many labels that no other column holds: it may be no classifier."""
+    times = Counter(label for labels in held for label in labels)
+    for name, labels in zip(names, held, strict=True):
+        own = [label for label in labels if times[label] == 1]
+        if len(names) > 1 and len(own) > MANY:
+            warn(
+                f"Column {name!r} holds {len(own)} labels that no other column does ({listed(map(repr, own), 3)}); "
+                f"if it names the items, say item={name!r}, and if it is no classifier, leave it out."
+            )
 
 
 # --- coding -------------------------------------------------------------------------------------
@@ -166,7 +208,7 @@ def coded_array(name: str, column: Column, gaps: NDArray[np.bool_] | None = None
     present = column if gaps is None else column[~gaps]
     labels = tuple(map(plain, _distinct(present)))
     if len(labels) > MOST_LABELS:
-        refuse_labels(labels, None, name)
+        refuse_many(labels, name)
     codes = np.full(len(column), -1, dtype=np.int8)
     for code, label in enumerate(labels):
         codes[column == label] = code
@@ -198,7 +240,7 @@ def coded_objects(name: str, cells: Sequence[Any]) -> Coded:
             )
         book[cell] = places.setdefault(label, len(places))
         if len(places) > MOST_LABELS:
-            refuse_labels(tuple(places), None, name)
+            refuse_many(tuple(places), name)
     codes = np.fromiter(map(book.__getitem__, cells), dtype=np.int8, count=len(cells))
     return Coded(tuple(places), codes)
 
@@ -215,13 +257,23 @@ def _with_gaps(column: NDArray[Any], gaps: NDArray[np.bool_]) -> list[Any]:
 
 
 def _distinct(column: NDArray[Any]) -> list[Any]:
-    column = column.reshape(-1)
-    if column.dtype.kind == "f":
-        column = column[~np.isnan(column)]
-    if len(column) and (column == column[0]).all():  # quicker than sorting, and common
-        column = column[:1]
-    found: list[Any] = np.unique(column).tolist()
-    return found
+    """List distinct values, sorted; of too many, some more than there may be.
+
+    Values that were found are taken out of the next cells by comparison, which is quicker than
+    sorting cells of which most are alike.
+    """
+    found = column[:0].reshape(-1)
+    start, step = 0, FIRST_LOOK
+    while start < len(column) and len(found) <= MOST_LABELS:
+        cells = column[start : start + step].reshape(-1)
+        new = cells == cells  # noqa: PLR0124 (NaN is not)
+        for value in found:
+            np.logical_and(new, cells != value, out=new)
+        if new.any():
+            found = np.unique(np.concatenate([found, cells[new]]))
+        start, step = start + step, max(1, min(step * 4, CELLS // max(cells.size // step, 1)))
+    values: list[Any] = found.tolist()
+    return values
 
 
 def _relabelled(column: Coded, new: Mapping[Label, Label]) -> Coded:
@@ -266,13 +318,6 @@ def _of_one_kind(
     if kind is None:
         _refuse_mixture(names, columns, asked)
     return columns, kind
-
-
-def _refuse_third(names: Sequence[str], labels: Sequence[Sequence[Label]]) -> NoReturn:
-    for name, each in zip(names, labels, strict=True):
-        if len(each) > 2:
-            refuse_labels(each, None, name)
-    refuse_labels(sorted({label for each in labels for label in each}), None, None)
 
 
 def _refuse_mixture(

@@ -22,7 +22,7 @@ from labelfree._products import Block, Blocks
 from labelfree._rank_one import WAYS, RankOne, rank_one
 from labelfree._rates import clipped, rates, smallest_rate
 from labelfree._result import Estimate
-from labelfree._tally import Tally, count_votes, tally
+from labelfree._tally import Tally, settled, tally
 from labelfree._verdict import (
     Findings,
     look_at_alarm,
@@ -58,6 +58,7 @@ def estimate(
     item: str | None = None,
     classifier: str | None = None,
     vote: str | None = None,
+    duplicates: str | None = None,
     gold: Any = None,
     known: Known | None = None,
     dependence: str | Sequence[Sequence[str]] = "auto",
@@ -91,6 +92,10 @@ def estimate(
     item, classifier, vote : str, optional
         Columns of the long form. `item` alone names the items of a wide table (by default a column
         called "item", where there is one).
+    duplicates : {"last", "drop"}, optional
+        Long form: what to do where a classifier voted more than once on an item. "last" keeps the
+        vote that stands last, and so depends on the order of the table's rows; "drop" keeps none
+        of them, whatever the order. A row without a vote does not count. By default they are refused.
     gold : mapping, str or sequence, optional
         Known labels of some items, drawn at random from all: ``{item: label}`` (an item is its row's
         number, or its name where the table has an item column), the name of a column that holds
@@ -130,14 +135,16 @@ def estimate(
     >>> estimate.sensitivity.round(1).tolist()
     [0.8, 0.7, 0.9, 0.6]
     """
-    reading = plain_reading(missing=missing, item=item, classifier=classifier, vote=vote)
+    reading = plain_reading(
+        missing=missing, item=item, classifier=classifier, vote=vote, duplicates=duplicates
+    )
     _check_options(method, vector, prevalence, prior, level)
     options = {"positive": positive, "classes": classes, "classifiers": classifiers, **reading}
     if gold is None:
         counted, known_items = tally(votes, **options), None
     else:
-        checked = _votes_with_gold(votes, gold, options)
-        counted, known_items = count_votes(checked), gold_items(gold, checked)
+        checked, counted = settled(_votes_with_gold(votes, gold, options))
+        known_items = gold_items(gold, checked)
     _check_tally(counted)
     groups = _groups_asked(dependence, counted.classifiers)
     facts = _facts(known, counted.classifiers)

@@ -31,7 +31,7 @@ def gold_items(gold: Any, votes: Votes) -> tuple[NDArray[np.int8], NDArray[np.in
     codes : (g, m) array
         Votes on the gold items, −1 where missing.
     truth : (g,) array
-        Their classes, 0 or 1.
+        Their classes, 0 … K−1.
     """
     labels = _by_place(gold, votes)
     known = {place: label for place, label in labels.items() if not _is_gap(label)}
@@ -86,7 +86,8 @@ def _class_of(label: Label, classes: tuple[Label, ...]) -> int:
         if label == known or str(label) == str(known):
             return code
     raise OptionsError(
-        f"gold= holds the label {label!r}; the votes' labels are {listed(map(repr, classes))}."
+        f"gold= holds the label {label!r}; the votes' labels are {listed(map(repr, classes))}. "
+        "Name all classes with classes= if it is one that nobody voted, or mend it."
     )
 
 

@@ -11,13 +11,23 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from labelfree._errors import OptionsError, VotesError, counted, listed
+from labelfree._errors import OptionsError, VotesError, listed, warn
 
 Label = Any  # whatever the user calls a class: text, a number, a truth value, bytes
 
-MOST_LABELS = 100  # of one column; whatever holds more was never a column of votes
+MOST_LABELS = 100  # that are taken for classes; whatever holds more was never a column of votes
 MOST_CLASSES = 127  # class code + 1 fits a signed byte
 MANY = 10  # labels, from which on a column looks like something else than votes
+# What is written where there is no vote, without case and with single spaces.
+# fmt: off
+NO_VOTE = frozenset((
+    "", "-", "--", "?", "??",
+    "abstain", "abstained", "can't say", "can't tell", "cannot say", "cannot tell",
+    "don't know", "dont know", "idk", "missing", "n/a", "na", "nan", "n.a.", "nil",
+    "no answer", "no vote", "none", "not sure", "null", "skip",
+    "skipped", "unanswered", "undecided", "unknown", "unsure",
+))
+# fmt: on
 
 
 def plain(label: Any) -> Any:
@@ -125,7 +135,7 @@ def ordered_classes(
     positive: Label,
     absent: tuple[Label, ...],
 ) -> tuple[tuple[Label, ...], tuple[Label, ...]]:
-    """Put the classes in order, the positive one last.
+    """Put the classes in order; of two, the positive one last.
 
     Parameters
     ----------
@@ -141,7 +151,7 @@ def ordered_classes(
     Returns
     -------
     classes : tuple of labels
-        As they were asked for, or found.
+        As they were asked for, or those found in sorted order; of two, the positive one last.
     values : tuple of labels
         What stands for each in the votes.
     """
@@ -150,7 +160,7 @@ def ordered_classes(
         if len(found) < 2:
             what = f"only {found[0]!r}" if found else "no vote at all"
             raise VotesError(
-                f"Expected votes with two labels, got {what}; if the other label just never occurs, name both with classes=."
+                f"Expected votes with two labels or more, got {what}; if another label just never occurs, name all with classes=."
             )
         classes = values = tuple(sorted(found))
     else:
@@ -167,6 +177,10 @@ def ordered_classes(
     if not is_label(value) or value not in values:
         raise OptionsError(
             f"positive= must be one of the labels {listed(map(repr, classes))}, got {listed([repr(positive)])}; name one of them."
+        )
+    if len(classes) > 2:
+        raise OptionsError(
+            f"positive= is for two labels, but classes= names {len(classes)}; leave positive= out, or name two."
         )
     last = values.index(value)
     order = [*(place for place in range(len(values)) if place != last), last]
@@ -189,30 +203,86 @@ def label_array(classes: Sequence[Label], own: np.dtype[Any] | None) -> NDArray[
     return array if kept else np.array(classes, dtype=object)
 
 
+# --- what deserves a look -----------------------------------------------------------------------
+
+
+def look_at_labels(classes: Sequence[Label]) -> None:
+    """Warn of labels that were found, not named, and that may be no class, or the same one twice."""
+    odd = _like_no_vote(classes)
+    if odd:
+        warn(
+            f"{listed(map(repr, odd))} was taken for a class, though it often means that there is no vote; "
+            f"if it does, name it with missing={odd[0]!r}, and if not, name all classes with classes=."
+        )
+    alike = _alike(classes)
+    if alike:
+        warn(
+            f"The labels {listed(map(repr, alike))} differ only by case or spaces and were taken for different classes; "
+            "write them alike, or name all classes with classes=."
+        )
+
+
+def _like_no_vote(classes: Sequence[Label]) -> list[Label]:
+    words: list[Label] = [
+        label for label in classes if isinstance(label, str) and _bare(label) in NO_VOTE
+    ]
+    negative = [label for label in classes if kind_of_one(label) == "number" and label < 0]
+    if len(classes) > 2 and len(negative) == 1:
+        # −1 beside 0, 1, 2 … marks a missing vote in many tools; between −1 and 1 the 0 does.
+        words += [*negative, 0] if set(classes) == {-1, 0, 1} else negative
+    return words
+
+
+def _alike(classes: Sequence[Label]) -> list[Label]:
+    """List the texts that are equal but for case and spaces."""
+    texts = [label for label in classes if isinstance(label, str)]
+    bare = [_bare(label) for label in texts]
+    return [label for label, each in zip(texts, bare, strict=True) if bare.count(each) > 1]
+
+
+def _bare(text: str) -> str:
+    return " ".join(text.split()).casefold()
+
+
 # --- refusals -----------------------------------------------------------------------------------
 
 
-def refuse_labels(
-    labels: Sequence[Label], classes: Sequence[Label] | None, column: str | None
-) -> NoReturn:
-    """Say that votes hold labels that they should not; `classes` are those that were expected."""
+def refuse_many(labels: Sequence[Label], column: str | None) -> NoReturn:
+    """Say that votes hold more labels than there may be classes."""
     _refuse_infinity(labels, column)
-    where = _where(column)
-    if len(labels) > MANY:
-        many = str(len(labels)) if len(labels) <= MOST_LABELS else f"more than {MOST_LABELS}"
-        raise VotesError(
-            f"{where} {many} different labels ({listed(map(repr, labels), 3)}); two were expected. "
-            f"If it names the items, say item={column or 'its name'!r}; if it is no classifier, leave it out."
-        )
-    if classes is None:
-        raise VotesError(
-            f"{where} {counted(len(labels), 'label')} ({listed(map(repr, labels))}); two were expected. "
-            "Name the one that means no vote with missing=, or merge labels until two are left."
-        )
-    others = [label for label in labels if label not in classes]
     raise VotesError(
-        f"{where} the label {listed(map(repr, others))}; expected {listed(map(repr, classes))}. "
-        f"Name it with missing={others[0]!r} if it means no vote, or replace it."
+        f"{_where(column)} more than {MOST_LABELS} different labels ({listed(map(repr, labels), 3)}); at most {MOST_LABELS} "
+        f"were expected. If it names the items, say item={column or 'its name'!r}; if it is no classifier, leave it out."
+    )
+
+
+def refuse_third(names: Sequence[str], columns: Sequence[Sequence[Label]]) -> NoReturn:
+    """Say that votes with a positive label hold more than two; `columns` are the labels of each."""
+    every = dict.fromkeys(label for labels in columns for label in labels)
+    spread = zip((*names, None), (*columns, tuple(every)), strict=True)
+    column, labels = next(each for each in spread if len(each[1]) > 2)
+    _refuse_infinity(labels, column)
+    odd = _like_no_vote(labels)
+    missing = f"missing={odd[0]!r}" if odd else "missing="
+    raise VotesError(
+        f"{_where(column)} {len(labels)} labels ({listed(map(repr, sorted(labels)))}); two were expected beside positive=. "
+        f"Name the missing vote with {missing}, or estimate all {len(every)}: leave positive= out."
+    )
+
+
+def refuse_labels(
+    labels: Sequence[Label], classes: Sequence[Label], column: str | None
+) -> NoReturn:
+    """Say that votes hold labels that `classes` does not."""
+    _refuse_infinity(labels, column)
+    others = [label for label in labels if label not in classes]
+    advice = f"Name it with missing={others[0]!r} if it means no vote, or replace it."
+    if len(others) > MANY and column is not None:
+        advice = (
+            f"If it names the items, say item={column!r}; if it is no classifier, leave it out."
+        )
+    raise VotesError(
+        f"{_where(column)} the label {listed(map(repr, others))}; expected {listed(map(repr, classes))}. {advice}"
     )
 
 

@@ -7,6 +7,7 @@ tallies and every later sum runs in the same order. Tallies add up.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -15,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from labelfree._errors import OptionsError, VotesError, listed
-from labelfree._labels import asked_classes
+from labelfree._labels import asked_classes, look_at_labels
 from labelfree._patterns import (
     Reader,
     Shape,
@@ -25,7 +26,7 @@ from labelfree._patterns import (
     words_of,
     words_of_codes,
 )
-from labelfree._votes import Label, Votes, read_votes
+from labelfree._votes import Label, UnexpectedLabelError, Votes, read_votes
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -228,19 +229,21 @@ def tally(votes: Any, **options: Any) -> Tally:
         As for :func:`estimate`; a tally comes back as it is.
     **options
         The reading options of :func:`estimate`: `positive`, `classes`, `missing`, `classifiers`,
-        `item`, `classifier`, `vote`.
+        `item`, `classifier`, `vote`, `duplicates`.
 
     Returns
     -------
     Tally
         ``tally(a) + tally(b) == tally(a and b)`` for any split of the items, where both parts name
-        the same classes (give `classes` when a part may hold only one label).
+        the same classes (give `classes` when a part may lack a label).
 
     Examples
     --------
     >>> import labelfree as lf
     >>> lf.tally([[1, 1, 0], [0, 0, 0], [1, 1, 0]])
     Tally: 3 votes patterns of 3 classifiers, 2 of them distinct; classes 0, 1
+    >>> lf.tally({"ann": ["cat", "dog"], "bob": ["cow", "dog"], "cem": ["cow", None]})
+    Tally: 2 votes patterns of 3 classifiers, 2 of them distinct; classes cat, cow, dog
     """
     if isinstance(votes, Tally):
         given = [f"{name}=" for name, value in options.items() if not _is_unsaid(value)]
@@ -249,11 +252,27 @@ def tally(votes: Any, **options: Any) -> Tally:
                 f"A tally has been read already, so {listed(given)} cannot apply; leave it out, or give the votes."
             )
         return votes
-    return count_votes(read_votes(votes, **options))
+    return settled(read_votes(votes, **options))[1]
 
 
 def _is_unsaid(option: Any) -> bool:
     return option is None or (isinstance(option, tuple | list) and len(option) == 0)
+
+
+def settled(votes: Votes) -> tuple[Votes, Tally]:
+    """Count votes; where a later row holds one more label, count again with all of them as classes.
+
+    Nothing is looked up beforehand: counting notices any label that the first rows did not show.
+    """
+    counted = None
+    with suppress(UnexpectedLabelError):
+        counted = count_votes(votes)
+    if counted is None:
+        votes = votes.with_all_labels()
+        counted = count_votes(votes)
+    if votes.may_hold != "named":
+        look_at_labels(votes.classes)
+    return votes, counted
 
 
 def count_votes(votes: Votes) -> Tally:
@@ -379,14 +398,18 @@ def _merged_sparse(patterns: csr_array, counts: Counts) -> tuple[csr_array, Coun
     patterns = csr_array(patterns, copy=True)
     patterns.eliminate_zeros()
     patterns.sort_indices()
-    row_of = np.repeat(np.arange(patterns.shape[0]), np.diff(patterns.indptr))
     cell = patterns.indices.astype(np.uint64) << np.uint64(8) | patterns.data.astype(np.uint64)
-    prints = np.zeros((patterns.shape[0], 2), dtype=np.uint64)
-    for column, salt in enumerate((0x9E3779B97F4A7C15, 0xD1B54A32D192ED03)):
-        np.add.at(prints[:, column], row_of, _mixed(cell + np.uint64(salt)))
-    order = np.lexsort(prints.T)
-    ordered = prints[order]
-    first = np.flatnonzero(np.concatenate([[True], (ordered[1:] != ordered[:-1]).any(axis=1)]))
+    prints = np.empty((2, patterns.shape[0]), dtype=np.uint64)
+    for line, salt in enumerate((0x9E3779B97F4A7C15, 0xD1B54A32D192ED03)):
+        # Sums over rows as differences of running sums: both wrap round at 2⁶⁴, so they are exact.
+        running = np.zeros(len(cell) + 1, dtype=np.uint64)
+        np.cumsum(_mixed(cell + np.uint64(salt)), out=running[1:])
+        prints[line] = running[patterns.indptr[1:]] - running[patterns.indptr[:-1]]
+    order = np.lexsort(prints)
+    ordered = prints[:, order]
+    first = np.flatnonzero(
+        np.concatenate([[True], (ordered[:, 1:] != ordered[:, :-1]).any(axis=0)])
+    )
     return patterns[order[first]], np.add.reduceat(counts[order], first)
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 import narwhals.stable.v2 as nw
@@ -25,11 +25,18 @@ from labelfree._columns import (
     coded_array,
     coded_objects,
     labels_in,
+    labels_of,
     learn,
 )
-from labelfree._errors import OptionsError, VotesError, counted, listed
+from labelfree._errors import OptionsError, VotesError, counted, listed, warn
 from labelfree._files import read_frame
-from labelfree._labels import Label, label_array, missing_labels, refuse_labels
+from labelfree._labels import (
+    Label,
+    label_array,
+    missing_labels,
+    ordered_classes,
+    refuse_labels,
+)
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -40,6 +47,11 @@ DENSE_CELLS = 50_000_000  # a long table with no more cells than this is laid ou
 DENSE_SHARE = 0.1  # ... and so is any with at least this share of its cells voted
 ITEM_COLUMN = "item"  # a table's column of this name is taken for the items' names
 ANSWER_COLUMNS = ("label", "probability")
+DUPLICATES = ("last", "drop")
+
+
+class UnexpectedLabelError(VotesError):
+    """A label came to light that the first rows did not show; the votes are read again with it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,6 +82,9 @@ class Votes:
         () -> the items' names, one each; their numbers where they have none.
     column_of_items : callable
         name -> the values of a column of the caller's table, one an item.
+    may_hold : {"named", "two", "any"}
+        Whether the classes were named, or two expected, or whether any label makes a class: then
+        `classes` are those of the first rows until all rows have been read.
     """
 
     classifiers: tuple[str, ...]
@@ -83,6 +98,7 @@ class Votes:
     label_type: np.dtype[Any] | None = None
     names_of_items: Callable[[], Sequence[Any]] = field(repr=False, default=tuple)
     column_of_items: Callable[[str], Sequence[Any]] = field(repr=False, default=tuple)
+    may_hold: str = "named"
 
     def label_array(self) -> NDArray[Any]:
         """The classes as an array, in the type of the caller's own votes where that holds them."""
@@ -90,12 +106,25 @@ class Votes:
 
     def refuse_unknown_labels(self) -> NoReturn:
         """Look through all votes for the labels that were not expected, and say which they are."""
+        if self.may_hold == "any":
+            raise UnexpectedLabelError(
+                f"The votes hold other labels than {listed(map(repr, self.classes))}; read them all."
+            )
+        if self.may_hold == "two":
+            self.with_all_labels()
         columns = self.columns.T if isinstance(self.columns, np.ndarray) else self.columns
         for column, name in zip(columns, self.classifiers, strict=True):
             labels = labels_in(column, self.missing)
             if not set(labels) <= set(self.values):
                 refuse_labels(labels, self.classes, name)
         raise AssertionError(self.values)
+
+    def with_all_labels(self) -> Votes:
+        """Look through all votes for their labels, and take them for the classes."""
+        dense: Any = self.columns
+        found = labels_of(self.classifiers, dense, self.missing, self.may_hold)
+        classes, values = ordered_classes(found, None, None, None, self.missing)
+        return replace(self, classes=classes, values=values)
 
 
 def read_votes(
@@ -108,6 +137,7 @@ def read_votes(
     item: str | None = None,
     classifier: str | None = None,
     vote: str | None = None,
+    duplicates: str | None = None,
     apart: str | None = None,
 ) -> Votes:
     """Check whatever a user calls votes.
@@ -117,9 +147,10 @@ def read_votes(
     votes : array (n, m), dataframe, mapping of columns, or path of a file
         Rows are items and columns classifiers; or the long form, one row a vote.
     positive : label, optional
-        The positive one of two labels; by default the greater in sorted order.
+        The positive one of two labels; a third is refused then. By default all labels that the
+        votes hold are classes, in sorted order, and of two the greater is positive.
     classes : sequence of labels, optional
-        All the labels there may be; any other is refused. Of two, the last is positive.
+        All the labels there may be, in order; any other is refused. Of two, the last is positive.
     missing : label or sequence of labels, optional
         What stands for a missing vote, beside null, None and NaN.
     classifiers : sequence of str, optional
@@ -127,6 +158,10 @@ def read_votes(
         long form, all the classifiers there may be, of which any other is refused.
     item, classifier, vote : str, optional
         Column names. `item` alone names a wide table's items; all three read the long form.
+    duplicates : {"last", "drop"}, optional
+        What to do where a classifier voted more than once on an item, which only the long form can
+        hold: keep the vote that stands last in the table, or drop all of them, which does not depend
+        on the order of the rows. By default such votes are refused.
     apart : str, optional
         A column of a wide table that holds neither items nor votes.
 
@@ -135,13 +170,14 @@ def read_votes(
     Votes
     """
     names = None if classifiers is None else _names(classifiers)
+    _check_duplicates(duplicates)
     if classifier is not None or vote is not None:
         if classifier is None or vote is None:
             raise OptionsError(
                 "The long form needs item=, classifier= and vote= together; give all three column names."
             )
         columns = (ITEM_COLUMN if item is None else str(item), str(classifier), str(vote))
-        return _read_long(votes, columns, names, positive, classes, missing)
+        return _read_long(votes, columns, names, positive, classes, missing, duplicates)
     item = None if item is None else str(item)
     if _is_array(votes):
         table = from_array(votes, names, item)
@@ -160,17 +196,31 @@ def read_votes(
         table.label_type,
         table.names_of_items,
         table.column_of_items,
+        found.may_hold,
     )
 
 
 def plain_reading(
-    *, missing: Any, item: str | None, classifier: str | None, vote: str | None
+    *,
+    missing: Any,
+    item: str | None,
+    classifier: str | None,
+    vote: str | None,
+    duplicates: str | None,
 ) -> dict[str, Any]:
     """Write down how votes were read, so that others can be read alike: what was said, in plain values."""
     said: dict[str, Any] = {"missing": list(missing_labels(missing))}
-    names = {"item": item, "classifier": classifier, "vote": vote}
+    _check_duplicates(duplicates)
+    names = {"item": item, "classifier": classifier, "vote": vote, "duplicates": duplicates}
     said.update((option, str(name)) for option, name in names.items() if name is not None)
     return {option: value for option, value in said.items() if value != []}
+
+
+def _check_duplicates(duplicates: Any) -> None:
+    if duplicates is not None and not (isinstance(duplicates, str) and duplicates in DUPLICATES):
+        raise OptionsError(
+            f"duplicates= must be {' or '.join(map(repr, DUPLICATES))}, got {listed([repr(duplicates)])}."
+        )
 
 
 def _is_array(votes: Any) -> bool:
@@ -387,6 +437,7 @@ def _read_long(
     positive: Label,
     classes: Sequence[Label] | None,
     missing: Label | Sequence[Label],
+    duplicates: str | None,
 ) -> Votes:
     (item, classifier, vote), give = _long_columns(votes, columns)
     rows, items = _numbered(item)
@@ -398,7 +449,7 @@ def _read_long(
     check_size(len(items), len(names))
     coded = coded_array(vote.name, _series_column(vote.name, vote))
     found = learn([vote.name], (coded,), positive, classes, missing)
-    laid = _laid_out(rows, voters, found.columns[0], (len(items), len(names)))
+    laid = _laid_out(rows, voters, found.columns[0], (len(items), len(names)), duplicates)
 
     def give_back(labels: NDArray[Any] | None, probabilities: NDArray[np.float64] | None) -> Any:
         return give(_with_answers(items.to_frame(), labels, probabilities))
@@ -420,6 +471,7 @@ def _read_long(
         keeps_table=True,
         names_of_items=items.to_list,
         column_of_items=column_of_items,
+        may_hold=found.may_hold,
     )
 
 
@@ -449,10 +501,12 @@ def _laid_out(
     voters: NDArray[np.int64],
     codes: NDArray[np.int8],
     shape: tuple[int, int],
+    duplicates: str | None,
 ) -> NDArray[np.int8] | csr_array:
     """Lay single votes out as a table, dense or sparse."""
     voted = codes >= 0
-    rows, voters, codes = rows[voted], voters[voted], codes[voted]
+    if not voted.all():
+        rows, voters, codes = rows[voted], voters[voted], codes[voted]
     table: NDArray[np.int8] | csr_array
     if shape[0] * shape[1] <= DENSE_CELLS or len(codes) >= DENSE_SHARE * shape[0] * shape[1]:
         table = np.full(shape, -1, dtype=np.int8)
@@ -462,14 +516,31 @@ def _laid_out(
         from scipy.sparse import csr_array
 
         table = csr_array((codes + np.int8(1), (rows, voters)), shape=shape)
-        table.sum_duplicates()
         pairs = table.nnz
-    if pairs < len(codes):
+    if pairs == len(codes):
+        return table
+    repeated = counted(len(codes) - pairs, "repeated pair")
+    if duplicates is None:
         raise VotesError(
-            "Expected at most one vote for each pair of item and classifier, got "
-            f"{counted(len(codes) - pairs, 'repeated pair')}; keep one vote of each."
+            f"Expected at most one vote for each pair of item and classifier, got {repeated}; keep one vote of each, "
+            "or say duplicates='last' to keep the last in the table's order, or duplicates='drop' to keep none."
         )
-    return table
+    kept = _without_repeats(rows * shape[1] + voters, duplicates)
+    left_out = counted(len(codes) - len(kept), "vote")
+    of_each = "all but the last of each" if duplicates == "last" else "all of each"
+    warn(
+        f"The votes hold {repeated} of item and classifier; as duplicates={duplicates!r} asks, "
+        f"{of_each} were left out: {left_out}."
+    )
+    return _laid_out(rows[kept], voters[kept], codes[kept], shape, duplicates)
+
+
+def _without_repeats(pairs: NDArray[np.int64], duplicates: str) -> NDArray[np.int64]:
+    """Say which places to keep, in their order: the last of each pair, or those of pairs met once."""
+    order = np.argsort(pairs, kind="stable")
+    new = np.concatenate([[True], pairs[order[1:]] != pairs[order[:-1]]])
+    last = np.concatenate([new[1:], [True]])
+    return np.sort(order[last if duplicates == "last" else last & new])
 
 
 def _placed(keys: nw.Series[Any], names: tuple[str, ...]) -> NDArray[np.int64]:
@@ -506,8 +577,9 @@ def _numbered(column: nw.Series[Any]) -> tuple[NDArray[np.int64], nw.Series[Any]
     # narwhals has no rank of a value in another column; a join on the key column is its way.
     rows = column.alias("key").to_frame().with_row_index("row")
     places = keys.alias("key").to_frame().with_row_index("place")
-    joined = rows.join(places, on="key", how="left").sort("row")
-    numbers = joined.get_column("place").to_numpy().astype(np.int64)
+    joined = rows.join(places, on="key", how="left")
+    numbers = np.empty(len(column), dtype=np.int64)
+    numbers[joined.get_column("row").to_numpy()] = joined.get_column("place").to_numpy()
     return numbers, nw.maybe_reset_index(keys)
 
 
