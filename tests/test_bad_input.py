@@ -4,6 +4,7 @@ import datetime as dt
 import decimal
 import fractions
 import json
+import re
 import warnings
 
 import numpy as np
@@ -113,19 +114,131 @@ def test_a_single_item():
 # --- too many labels, and what are no labels ------------------------------------------------------
 
 
-def test_more_than_two_labels():
+def test_a_third_label_beside_a_positive_one():
     maybe = {**words(), "bob": ["maybe", *words()["bob"][1:]]}
-    said = refused(lambda: lf.estimate(maybe), "'bob'", "3 labels", "'maybe'", "missing=", error=VotesError)  # fmt: skip
-    assert "'no'" in said
-    assert "'yes'" in said
-    late = VOTES.copy()
+    positive = lambda votes, label, **more: lambda: tally(votes, positive=label, **more)  # noqa: E731
+    said = refused(positive(maybe, "yes"), "'bob'", "3 labels", "'maybe', 'no', 'yes'", "missing=", error=VotesError)  # fmt: skip
+    assert "estimate all 3: leave positive= out" in said
+    assert tally(maybe, positive="yes", missing="maybe").classes == ("no", "yes")
+    assert tally(maybe).classes == ("maybe", "no", "yes")
+    unsure = {**words(), "bob": ["Not sure", *words()["bob"][1:]]}
+    refused(positive(unsure, "yes"), "missing='Not sure'", error=VotesError)
+    late = np.tile(VOTES, (8, 1))
     late[-1, 2] = 2
     for votes in (late, np.asfortranarray(late), late.astype(float), late.astype(str)):
-        refused(lambda votes=votes: lf.estimate(votes), "'classifier_3'", "2", error=VotesError)
+        one = str(1) if votes.dtype.kind == "U" else 1
+        refused(positive(votes, one), "'classifier_3'", "3 labels", "2", error=VotesError)
+        refused(lambda votes=votes: tally(votes, classes=(0, 1)), "'classifier_3'", "2", "missing=")
+        assert len(tally(votes).classes) == 3
     spread = table(ann=[0, 1] * 100, bob=[-1, 1] * 100)
-    refused(lambda: lf.estimate(spread), "-1, 0, 1", "merge labels", error=VotesError)
-    three = lambda: lf.estimate(VOTES + np.eye(ITEMS, 4, dtype=int), classes=(0, 1, 2))  # noqa: E731
-    refused(three, "two labels", "got 3", error=VotesError)
+    refused(positive(spread, 1), "-1, 0, 1", "missing=-1", error=VotesError)
+    refused(positive(pd.DataFrame(spread).astype("Int8"), 1), "-1, 0, 1", error=VotesError)
+    refused(positive(VOTES, 1, classes=(0, 1, 2)), "positive=", "names 3", error=OptionsError)
+    infinite = np.where(late == 2, np.inf, late)
+    refused(positive(infinite, 1), "infinity", error=VotesError)
+
+
+def test_more_than_two_labels_are_not_graded_yet():
+    three = VOTES + np.eye(ITEMS, 4, dtype=int)
+    for options in ({}, {"classes": (0, 1, 2)}, {"gold": {0: 1, 5: 2}}):
+        call = lambda options=options: lf.estimate(three, **options)  # noqa: E731
+        refused(call, "two labels", "got 3", error=VotesError)
+
+
+def test_a_hundred_labels_are_classes_and_more_are_a_mistake():
+    codes = np.repeat(np.arange(ITEMS)[:, None] % 100, 4, axis=1)
+    for votes in (
+        codes,
+        np.asfortranarray(codes),
+        codes.astype(str),
+        pl.DataFrame(codes).cast(pl.String),
+    ):
+        assert len(tally(votes).classes) == 100
+    late = np.tile(codes, (5, 1))
+    late[-1, 2] = 100
+    for votes in (late, np.asfortranarray(late), late.astype(float), late.astype(str)):
+        call = lambda votes=votes: tally(votes)  # noqa: E731
+        refused(call, "'classifier_3'", "more than 100 different", "leave it out", error=VotesError)
+    spread = np.arange(26)[:, None] + 26 * np.arange(4)
+    for votes in (spread, spread.astype(object), pl.DataFrame(spread).cast(pl.String)):
+        call = lambda votes=votes: tally(votes)  # noqa: E731
+        refused(call, "The votes hold more than 100 different", error=VotesError)
+
+
+def test_a_column_with_many_labels_of_its_own_deserves_a_look():
+    items = {name: values[:50] for name, values in table(number=list(range(1, ITEMS + 1))).items()}
+    for votes in (items, pd.DataFrame(items), pl.DataFrame(items).cast(pl.String)):
+        with pytest.warns(LabelfreeWarning, match="49 labels that no other column") as caught:
+            assert len(tally(votes).classes) == 51
+        for warning in caught:
+            assert warning.filename == __file__
+            assert "item='number'" in str(warning.message)
+            check_sentence(str(warning.message))
+        assert tally(votes, item="number").items == 50
+
+
+@pytest.mark.parametrize(
+    "odd",
+    ["unsure", "Unknown", "skip", "ABSTAIN", " n/a", "None", "?", "", "not  sure", "Don't know"],
+)
+@pytest.mark.parametrize("make", [*FRAMES, lambda votes: np.array(list(votes.values())).T])
+def test_a_label_that_means_no_vote_deserves_a_look(odd, make):
+    votes = make({**words(), "dee": [odd, *words()["dee"][1:]]})
+    with pytest.warns(LabelfreeWarning, match="no vote") as caught:
+        assert set(tally(votes).classes) == {"no", "yes", odd}
+    (warning,) = caught
+    assert warning.filename == __file__
+    assert f"missing={odd!r}" in str(warning.message)
+    check_sentence(str(warning.message))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert tally(votes, missing=odd).classes == ("no", "yes")
+        assert tally(votes, classes=("no", odd, "yes")).classes == ("no", odd, "yes")
+
+
+@pytest.mark.parametrize(
+    ("labels", "said"),
+    [
+        ((-1, 0, 1), "-1, 0 was taken .* missing=-1"),
+        ((-1, 0, 1, 2), "^-1 was taken .* missing=-1"),
+        ((-9, 1, 2), "^-9 was taken"),
+        ((-1, 1), None),
+        ((-2, -1, 0, 1, 2), None),
+        ((0, 1, 2), None),
+        ((False, True), None),
+    ],
+)
+def test_a_number_that_means_no_vote_deserves_a_look(labels, said):
+    votes = np.array(labels)[np.arange(4 * ITEMS).reshape(-1, 4) % len(labels)]
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        assert tally(votes).classes == labels
+    assert len(caught) == (said is not None)
+    for warning in caught:
+        assert re.search(said, str(warning.message))
+        check_sentence(str(warning.message))
+
+
+def test_labels_that_differ_by_case_or_spaces_deserve_a_look():
+    said = {name: list(column) for name, column in words().items()}
+    said["ann"][3], said["bob"][5], said["cem"][199] = "Yes", "yes ", "No"
+    rows = np.array(list(said.values())).T
+    many = np.concatenate([rows[:3], np.tile(rows[6:7], (2000, 1)), rows])
+    for votes in (said, pd.DataFrame(said), rows, np.asfortranarray(many), many):
+        with pytest.warns(LabelfreeWarning, match="differ only by case or spaces") as caught:
+            assert tally(votes).classes == ("No", "Yes", "no", "yes", "yes ")
+        (warning,) = caught
+        assert "'No', 'Yes', 'no', 'yes', 'yes '" in str(warning.message)
+        check_sentence(str(warning.message))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert len(tally(said, classes=("no", "No", "yes", "Yes", "yes ")).classes) == 5
+
+
+def test_a_class_that_only_the_gold_has():
+    gold = {0: "yes", 1: "no", 2: "never"}
+    call = lambda: lf.estimate(words(), gold=gold)  # noqa: E731
+    refused(call, "'never'", "'no', 'yes'", "classes=", error=OptionsError)
 
 
 @pytest.mark.parametrize("make", FRAMES)
@@ -382,9 +495,44 @@ def test_half_of_the_long_form(option):
 @pytest.mark.parametrize("make", FRAMES)
 def test_two_votes_of_one_classifier_on_one_item(make):
     more = {name: [*values, values[0]] for name, values in long().items()}
-    refused(lambda: lf.estimate(make(more), **LONG), "1 repeated pair", error=VotesError)
+    said = refused(lambda: lf.estimate(make(more), **LONG), "1 repeated pair", error=VotesError)
+    assert "duplicates='last'" in said
+    assert "duplicates='drop'" in said
     gap = {**more, "said": [*more["said"][:-1], None]}
     assert tally(make(gap), **LONG) == tally(make(long()), **LONG)
+
+
+@pytest.mark.parametrize("make", FRAMES)
+def test_repeated_votes_are_kept_or_dropped_as_asked_and_counted(make):
+    more = {name: [*values, *values[:3], values[0]] for name, values in long().items()}
+    more["said"][-4:] = [1 - vote for vote in long()["said"][:3]] + [None]
+    flipped, dropped = VOTES.astype(float).copy(), VOTES.astype(float).copy()
+    flipped[0, :3] = 1 - flipped[0, :3]
+    dropped[0, :3] = np.nan
+    with pytest.warns(LabelfreeWarning, match=r"3 repeated pairs .* left out: 3 votes") as caught:
+        assert tally(make(more), **LONG, duplicates="last") == tally(flipped, classes=(0, 1), classifiers=NAMES)  # fmt: skip
+    for warning in caught:
+        assert warning.filename == __file__
+        check_sentence(str(warning.message))
+    with pytest.warns(LabelfreeWarning, match=r"3 repeated pairs .* left out: 6 votes"):
+        assert tally(make(more), **LONG, duplicates="drop") == tally(dropped, classes=(0, 1), classifiers=NAMES)  # fmt: skip
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert tally(make(long()), **LONG, duplicates="drop") == tally(make(long()), **LONG)
+        assert tally(make(table()), duplicates="last") == tally(make(table()))
+
+
+def test_repeated_votes_are_read_alike_when_items_are_labelled():
+    more = {name: [*values, values[0]] for name, values in long().items()}
+    with pytest.warns(LabelfreeWarning, match="1 repeated pair"):
+        found = lf.estimate(more, **LONG, duplicates="drop")
+    assert found.reading["duplicates"] == "drop"
+    with pytest.warns(LabelfreeWarning, match="1 repeated pair"):
+        dropped = found.label(more)
+    with pytest.warns(LabelfreeWarning, match="1 repeated pair"):
+        assert found.probability(more, duplicates="last") == lf.Estimate.probability(found, long())
+    assert dropped["label"][1:] == found.label(long())["label"][1:]
+    refused(lambda: found.label(more, duplicates=None), "1 repeated pair", error=VotesError)
 
 
 @pytest.mark.parametrize("make", FRAMES)
@@ -424,7 +572,8 @@ def test_what_pandas_hides_far_down_among_text(odd):
 def test_labels_in_the_long_form():
     table = long()
     table["said"][-1] = 2
-    refused(lambda: lf.estimate(table, **LONG), "'said'", "3 labels", error=VotesError)
+    refused(lambda: tally(table, **LONG, positive=1), "'said'", "3 labels", error=VotesError)
+    assert tally(table, **LONG).classes == (0, 1, 2)
     refused(lambda: lf.estimate(table, **LONG, classes=(0, 1)), "'said'", "2", "missing=2")
     assert tally(table, **LONG, missing=2).items == ITEMS
     constant = {**long(), "said": [1] * len(table["said"])}
@@ -461,6 +610,7 @@ OPTIONS = {
         object(),
         dt.date(2020, 1, 1),
     ],
+    "duplicates": ["first", "LAST", 1, True, ["last"], *ODD],
 }
 
 

@@ -170,8 +170,14 @@ def test_a_reader_forgets_the_stretch_before():
 def test_a_label_that_is_neither_a_class_nor_missing_is_refused_wherever_it_stands(layout, missing):
     codes = drawn(4, 2, missing=True, items=900)
     codes[890, 2] = 7
-    votes = read_votes(layout(codes.astype(np.int8)), missing=missing)
+    votes = read_votes(layout(codes.astype(np.int8)), missing=missing, classes=(0, 1))
     with pytest.raises(VotesError, match=r"'classifier_3' holds .* 7"):
+        words_read(votes)
+    votes = read_votes(layout(codes.astype(np.int8)), missing=missing, positive=1)
+    with pytest.raises(VotesError, match=r"'classifier_3' holds 3 labels \(0, 1, 7\); two were"):
+        words_read(votes)
+    votes = read_votes(layout(codes.astype(np.int8)), missing=missing)
+    with pytest.raises(VotesError, match="other labels than 0, 1"):
         words_read(votes)
 
 

@@ -86,6 +86,25 @@ def test_blocks_cover_every_pattern_once_and_in_order(classes, kept, is_sparse, 
         assert close(label_pairs(table, classes), naive.cooccurrence(codes, counts, classes))
 
 
+@pytest.mark.parametrize("narrow", [False, True])
+def test_blocks_of_sparse_votes_are_long_unless_asked_to_be_narrow(narrow):
+    random = np.random.default_rng(1)
+    codes = np.full((4000, 900), -1)
+    codes[np.arange(4000)[:, None], random.integers(0, 900, (4000, 3))] = random.integers(
+        0, 3, (4000, 3)
+    )
+    patterns = csr_array((codes + 1).astype(np.int8))
+    counted = Tally(tuple(map(str, range(900))), (0, 1, 2), patterns, np.ones(4000))
+    blocks = Blocks(counted)
+    weights = random.normal(size=(900, 3, 2))
+    parts = blocks.each(lambda block: block.score(weights), narrow=narrow)
+    assert len(parts) == (14 if narrow else 1)
+    assert close(np.concatenate(parts), naive.score(codes, weights))
+    (found,) = blocks.total(lambda block: (block.gather(block.score(weights)),), narrow=narrow)
+    wanted = naive.gather(codes, naive.score(codes, weights), 3)
+    assert np.allclose(found, wanted, rtol=1e-9, atol=1e-9)
+
+
 def test_a_block_without_missing_votes_beside_one_with_them_adds_up(monkeypatch):
     monkeypatch.setattr(_products, "BLOCK_CELLS", 1)
     complete, counts, _ = drawn(5, 2, 0.0, patterns=2000)

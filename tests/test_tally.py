@@ -78,6 +78,9 @@ def same(one, other):
         *((m, 3) for m in (3, 10, 11, 33)),
         *((m, 4) for m in (6, 7)),
         *((m, 5) for m in (5, 66)),
+        *((m, 20) for m in (4, 9)),
+        *((m, 100) for m in (3, 10, 66)),
+        (4, 127),
     ],
 )
 def test_counts_are_those_of_a_plain_counter(m, classes, layout):
@@ -103,7 +106,7 @@ def test_stretches_with_and_without_missing_votes_are_counted_together(m, monkey
     assert same(counted, dense(codes))
 
 
-@pytest.mark.parametrize("classes", [2, 3, 5])
+@pytest.mark.parametrize("classes", [2, 3, 5, 20, 100, 127])
 def test_sparse_counts_are_those_of_a_plain_counter(classes):
     codes = drawn(500, 40, classes, missing=0.9, distinct=60)
     codes[7] = -1
@@ -159,7 +162,22 @@ def test_the_order_of_the_items_does_not_show(m, make):
     assert np.array_equal(make(codes).counts, make(shuffled).counts)
 
 
-@pytest.mark.parametrize(("m", "classes"), [(3, 2), (10, 2), (15, 2), (30, 2), (70, 3), (5, 4)])
+@pytest.mark.parametrize(
+    ("m", "classes"),
+    [
+        (3, 2),
+        (10, 2),
+        (15, 2),
+        (30, 2),
+        (70, 3),
+        (5, 4),
+        (9, 5),
+        (4, 20),
+        (40, 20),
+        (3, 100),
+        (12, 100),
+    ],
+)
 @pytest.mark.parametrize("make", [dense, sparse])
 def test_tallies_of_parts_add_up_to_the_tally_of_the_whole_in_any_order(m, classes, make):
     codes = drawn(500, m, classes, distinct=120)
@@ -194,6 +212,21 @@ def test_parts_may_name_classifiers_and_classes_in_any_order(make):
     assert content(other + first) == content(whole)
     assert (other + first).classifiers == other.classifiers
     assert (turned + first).classes == (1, 0)
+    assert content(turned + first) == content(whole)
+
+
+@pytest.mark.parametrize("make", [dense, sparse])
+@pytest.mark.parametrize("classes", [3, 20, 100])
+def test_parts_of_many_classes_may_name_them_in_any_order(classes, make):
+    codes = drawn(300, 6, classes, missing=0.3)
+    order = np.random.default_rng(1).permutation(classes)
+    recoded = np.where(codes < 0, -1, np.argsort(order)[codes])
+    first, whole = make(codes[:80], classes, NAMES), make(codes, classes, NAMES)
+    turned = Tally.from_codes(
+        recoded[80:], np.ones(220), classifiers=NAMES, classes=tuple(order.tolist())
+    )
+    assert first + turned == whole
+    assert (turned + first).classes == turned.classes
     assert content(turned + first) == content(whole)
 
 

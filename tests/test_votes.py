@@ -3,6 +3,7 @@
 import decimal
 import itertools
 import time
+import tracemalloc
 
 import duckdb
 import narwhals.stable.v2 as nw
@@ -13,9 +14,11 @@ import pyarrow as pa
 import pytest
 
 import labelfree as lf
-from labelfree import Tally, simulate, tally
+from labelfree import Tally, _tally, _votes, simulate, tally
 from labelfree._patterns import Reader
 from labelfree._votes import read_votes
+
+from . import naive
 
 NAMES = ("ann", "bob", "cem", "dee")
 RATES = {"sensitivity": [0.9, 0.8, 0.85, 0.7], "specificity": [0.8, 0.9, 0.75, 0.7]}
@@ -575,11 +578,114 @@ def test_several_words_for_missing():
     check_same(numbers.astype(float), HOLED, (0.0, 1.0), missing=[7, 9, 7.0])
 
 
-def test_more_classes_are_counted_where_they_are_named():
-    codes = np.random.default_rng(0).integers(-1, 3, (50, 4))
-    for classes in (("a", "b", "c"), (1, 2, 3)):
-        counted = tally(pl.DataFrame(columns(codes, classes)), classes=classes)
-        assert counted == reference(codes, classes)
+MANY_CLASSES = {
+    "numbers": lambda k: tuple(range(k)),
+    "numbers with gaps": lambda k: tuple(range(5, 5 + 3 * k, 3)),
+    "text": lambda k: tuple(f"class {place:03}" for place in range(k)),
+    "floats": lambda k: tuple(place / 4 for place in range(k)),
+}
+MANY_FORMS = {
+    "array": lambda rows: np.array(rows),
+    "array by columns": lambda rows: np.asfortranarray(np.array(rows)),
+    "array of objects": lambda rows: np.array(rows, dtype=object),
+    "lists": list,
+    "mapping": lambda rows: dict(zip(NAMES, map(list, zip(*rows, strict=True)), strict=True)),
+    "pandas": lambda rows: pd.DataFrame(rows, columns=NAMES),
+    "pandas category": lambda rows: pd.DataFrame(rows, columns=NAMES).astype("category"),
+    "polars": lambda rows: pl.DataFrame(rows, schema=list(NAMES), orient="row"),
+    "pyarrow": lambda rows: pl.DataFrame(rows, schema=list(NAMES), orient="row").to_arrow(),
+}
+
+
+def of_many_classes(classes, missing, items=1200):
+    """Codes of which some stand only in the last row, so that the first rows do not show them all."""
+    random = np.random.default_rng([classes, missing])
+    codes = random.integers(0, classes - 1, (items, len(NAMES))).astype(np.int8)
+    codes[:classes] = np.arange(classes)[:, None] % (classes - 1)
+    if missing:
+        codes[random.random(codes.shape) < 0.2] = -1
+    codes[-1] = [0, classes - 1, 0, 0]
+    return codes
+
+
+@pytest.mark.parametrize("missing", [False, True])
+@pytest.mark.parametrize("classes", [3, 5, 20, 100])
+@pytest.mark.parametrize("labels", MANY_CLASSES)
+@pytest.mark.parametrize("form", MANY_FORMS)
+def test_whatever_labels_the_votes_hold_are_the_classes(form, labels, classes, missing):
+    codes, labels = of_many_classes(classes, missing), MANY_CLASSES[labels](classes)
+    if missing and form in {"array", "array by columns"}:
+        gap = "" if isinstance(labels[0], str) else -7
+    else:
+        gap = None
+    votes = MANY_FORMS[form](cells(codes, labels, gap))
+    reading = {"missing": () if gap is None else gap}
+    found = tally(votes, **reading)
+    assert found.classes == labels
+    assert naive.counts_of(found.codes(), found.counts) == naive.counts_of(codes)
+    turned = tally(votes, classes=labels[::-1], **reading)
+    assert turned.classes == labels[::-1]
+    recoded = np.where(codes < 0, -1, classes - 1 - codes)
+    assert naive.counts_of(turned.codes(), turned.counts) == naive.counts_of(recoded)
+
+
+@pytest.mark.parametrize("classes", [3, 20, 100])
+@pytest.mark.parametrize("labels", MANY_CLASSES)
+@pytest.mark.parametrize("kind", ["mapping", "pandas", "polars", "pyarrow"])
+def test_whatever_labels_the_long_form_holds_are_the_classes(kind, labels, classes):
+    codes, labels = of_many_classes(classes, missing=True), MANY_CLASSES[labels](classes)
+    found = tally(LONG_TABLES[kind](long_of(codes, labels)), **LONG)
+    assert found.classes == labels
+    kept = codes[(codes >= 0).any(axis=1)]
+    assert naive.counts_of(found.codes(), found.counts) == naive.counts_of(kept)
+
+
+def test_a_label_that_is_found_late_has_all_votes_counted_once_more_and_no_more(monkeypatch):
+    counted = []
+    monkeypatch.setattr(
+        _tally,
+        "count_votes",
+        lambda votes, count=_tally.count_votes: counted.append(1) or count(votes),
+    )
+    codes = np.tile(WHOLE, (20, 1))
+    for late, passes in (([], 1), ([-1], 2), ([-3, -2, -1], 2)):
+        for label, row in enumerate(late, start=2):
+            codes[row, label % 4] = label
+        for layout in (np.ascontiguousarray, np.asfortranarray):
+            counted.clear()
+            assert len(tally(layout(codes)).classes) == 2 + len(late)
+            assert len(counted) == passes
+
+
+def test_gold_labels_of_votes_whose_labels_are_found_late():
+    votes = np.tile(WHOLE, (20, 1))
+    votes[-1, 2] = 2
+    with pytest.raises(lf.VotesError, match=r"two labels, got 3 \(0, 1, 2\)"):
+        lf.estimate(votes, gold={0: 1, 9: 2, len(votes) - 1: 0})
+
+
+def test_classes_that_nobody_voted_are_kept():
+    codes = of_many_classes(3, missing=True)
+    for votes, reading in (
+        (pl.DataFrame(columns(codes, "abc")), {}),
+        (pl.DataFrame(long_of(codes, "abc", gaps=True)), LONG),
+    ):
+        found = tally(votes, classes=["d", "c", "b", "a"], **reading)
+        assert found.classes == ("d", "c", "b", "a")
+        recoded = np.where(codes < 0, -1, 3 - codes)
+        assert naive.counts_of(found.codes(), found.counts) == naive.counts_of(recoded)
+
+
+def test_raters_with_one_vote_and_raters_who_never_meet_are_read():
+    votes = {
+        "task": [1, 1, 2, 3, 4],
+        "rater": ["a", "b", "a", "c", "d"],
+        "said": [0, 2, 2, 1, None],
+    }
+    found = tally(votes, **LONG)
+    assert (found.classifiers, found.classes) == (("a", "b", "c", "d"), (0, 1, 2))
+    rows = [[0, 2, -1, -1], [2, -1, -1, -1], [-1, -1, 1, -1], [-1] * 4]
+    assert found == Tally.from_codes(rows, [1] * 4, classifiers="abcd", classes=(0, 1, 2))
 
 
 def test_labels_late_in_the_table_are_found():
@@ -616,6 +722,81 @@ def test_columns_of_numbers_without_nulls_are_not_copied(dtype):
     for frame in frames:
         for name, column in zip(NAMES, read_votes(frame).columns, strict=True):
             assert np.shares_memory(column, frame[name].to_numpy())
+
+
+def plainly_without_repeats(table, duplicates):
+    """The votes that are left, row by row: {(task, rater): vote}."""
+    kept, times = {}, {}
+    for pair_and_vote in zip(*table.values(), strict=True):
+        *pair, said = pair_and_vote
+        if said is not None:
+            kept[tuple(pair)] = said
+            times[tuple(pair)] = times.get(tuple(pair), 0) + 1
+    if duplicates == "drop":
+        kept = {pair: said for pair, said in kept.items() if times[pair] == 1}
+    return kept
+
+
+@pytest.mark.parametrize("stored", ["dense", "sparse"])
+@pytest.mark.parametrize("duplicates", ["last", "drop"])
+def test_repeated_votes_of_the_long_form_against_a_plain_loop(duplicates, stored, monkeypatch):
+    if stored == "sparse":
+        monkeypatch.setattr(_votes, "DENSE_CELLS", 0)
+        monkeypatch.setattr(_votes, "DENSE_SHARE", 2.0)
+    random = np.random.default_rng(3)
+    table = {
+        "task": random.integers(0, 60, 500).tolist(),
+        "rater": [NAMES[place] for place in random.integers(0, 4, 500)],
+        "said": [[None, "a", "b", "c"][code] for code in random.integers(0, 4, 500)],
+    }
+    kept = plainly_without_repeats(table, duplicates)
+    tasks = sorted(set(table["task"]))
+    codes = [["abc".find(kept.get((task, name), "-")) for name in NAMES] for task in tasks]
+    wanted = reference(np.array(codes), ("a", "b", "c"))
+    rows = list(zip(*table.values(), strict=True))
+    order = random.permutation(len(rows))
+    shuffled = dict(zip(table, zip(*[rows[place] for place in order], strict=True), strict=True))
+    for make in (dict, pd.DataFrame, pl.DataFrame):
+        with pytest.warns(lf.LabelfreeWarning, match="repeated pairs"):
+            found = tally(make(table), **LONG, duplicates=duplicates)
+        assert found.is_sparse == (stored == "sparse")
+        assert found == wanted
+        with pytest.warns(lf.LabelfreeWarning, match="repeated pairs"):
+            other = tally(make(shuffled), **LONG, duplicates=duplicates)
+        assert (other == wanted) == (duplicates == "drop")
+
+
+@pytest.mark.slow
+def test_a_million_sparse_votes_stay_sparse_and_small(tmp_path):
+    random = np.random.default_rng(4)
+    items, raters, each = 200_000, 10_000, 5
+    offsets = np.cumsum(random.integers(1, raters // each, (items, each)), axis=1)
+    long = pl.DataFrame(
+        {
+            "item": np.repeat(np.arange(items), each),
+            "rater": pl.Series(
+                ((random.integers(0, raters, (items, 1)) + offsets) % raters).reshape(-1)
+            ).cast(pl.String),
+            "vote": random.integers(0, 5, items * each),
+        }
+    )
+    long.sample(fraction=1.0, shuffle=True, seed=1).write_parquet(tmp_path / "v.parquet")
+    read = time.perf_counter()
+    assert pl.read_parquet(tmp_path / "v.parquet").sort("item", "rater").height == items * each
+    sorting = time.perf_counter() - read
+    tracemalloc.start()
+    try:
+        found = tally(tmp_path / "v.parquet", classifier="rater", vote="vote")
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert found.is_sparse
+    assert found.items == items
+    assert found.patterns.nnz == items * each
+    assert peak < 100 * items * each  # bytes a vote; as a dense table they would be 2000
+    read = time.perf_counter()
+    tally(tmp_path / "v.parquet", classifier="rater", vote="vote")
+    assert time.perf_counter() - read < 30 * sorting
 
 
 @pytest.mark.slow

@@ -180,7 +180,7 @@ class _Sums:
             whole = np.array([block.counts.sum(), block.counts @ q, block.counts @ q**2])
             return first, second, votes, whole
 
-        first, second, votes, (items, total, square) = blocks.total(work)
+        first, second, votes, (items, total, square) = blocks.total(work, narrow=True)
         return cls(
             float(items),
             smallest_rate(blocks.tally.sample_size),

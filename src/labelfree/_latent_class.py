@@ -369,7 +369,7 @@ def information(blocks: Blocks, model: Model, prior: Prior, expected: Any = None
             rows = slice(place, place + classes - 1)
             complete[rows, rows] = totals[i, true] * _multinomial(model.confusion[i, true])
             place += classes - 1
-    (hidden,) = blocks.total(_hidden_variance(model))
+    (hidden,) = blocks.total(_hidden_variance(model), narrow=True)
     return np.asarray(complete - hidden)
 
 

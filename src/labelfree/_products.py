@@ -60,12 +60,7 @@ class Block:
             )
             self.voted = (codes >= 0).astype(np.float64) if codes.min(initial=0) < 0 else None
         else:
-            from scipy.sparse import hstack
-
-            labels = range(2, classes + 1)
-            self.ones = hstack(
-                [(codes == label).astype(np.float64) for label in labels], format="csr"
-            )
+            self.ones = _one_hot(codes, classes)
             self.voted = (codes != 0).astype(np.float64)
 
     def score(self, weights: Array) -> Array:
@@ -126,6 +121,17 @@ class Block:
         return hstack(parts, format="csr")
 
 
+def _one_hot(codes: Sparse, classes: int) -> Sparse:
+    """Sparse patterns of class code + 1 -> the columns of the labels 1 … K−1."""
+    from scipy.sparse import csr_array
+
+    rows, m = codes.shape
+    held = codes.data > 1
+    columns = (codes.data[held].astype(codes.indices.dtype) - 2) * m + codes.indices[held]
+    ends = np.concatenate([[0], np.cumsum(held)])[codes.indptr]
+    return csr_array((np.ones(len(columns)), columns, ends), shape=(rows, m * (classes - 1)))
+
+
 def label_pairs(cooccurrence: Array, classes: int) -> Array:
     """Pairs of columns -> pairs of labels, (m, K, m, K): label 0 is whoever voted, less all other labels."""
     m = len(cooccurrence) // classes
@@ -136,35 +142,41 @@ def label_pairs(cooccurrence: Array, classes: int) -> Array:
 
 
 class Blocks:
-    """All patterns of a tally, block after block; laid out once where they are few."""
+    """All patterns of a tally, block after block; laid out once where they are few, or sparse."""
 
     def __init__(self, tally: Tally) -> None:
         self.tally = tally
-        width = len(tally.classifiers) * (len(tally.classes) - 1)
-        rows = max(BLOCK_CELLS // width, 256)
-        self.places = [
-            (start, min(start + rows, len(tally))) for start in range(0, len(tally), rows)
-        ]
+        classes = len(tally.classes)
+        width = len(tally.classifiers) * (classes - 1)
+        # A sparse block costs what its votes cost, and what is found for each of its patterns and
+        # classes; and, once a block, what all classifiers cost: so it has as many rows as it may.
+        self.places = self._narrow = self._places(width)
+        if not isinstance(tally.patterns, np.ndarray):
+            self.places = self._places(max(tally.patterns.nnz // len(tally), classes))
         few = len(tally) * width <= KEPT_CELLS or tally.is_sparse
         self._kept: Sequence[Block] | None = (
             [self._block(*place) for place in self.places] if few else None
         )
+
+    def _places(self, cells: int) -> list[tuple[int, int]]:
+        rows, patterns = max(BLOCK_CELLS // cells, 256), len(self.tally)
+        return [(start, min(start + rows, patterns)) for start in range(0, patterns, rows)]
 
     def _block(self, start: int, stop: int) -> Block:
         return Block(
             self.tally.codes(start, stop), self.tally.counts[start:stop], len(self.tally.classes)
         )
 
-    def each(self, work: Callable[[Block], Result]) -> list[Result]:
+    def each(self, work: Callable[[Block], Result], *, narrow: bool = False) -> list[Result]:
         """Do `work` on every block, in order.
 
+        Work that lays the columns of a sparse block out whole asks for narrow ones, with few rows.
         One after the other: the linear algebra below is threaded already, and threads of our own
         around it made every product slower (measured; a block fits the cache, so does its product).
         """
-        blocks = (
-            self._kept if self._kept is not None else (self._block(*place) for place in self.places)
-        )
-        return [work(block) for block in blocks]
+        if self._kept is not None and (self._narrow is self.places or not narrow):
+            return [work(block) for block in self._kept]
+        return [work(self._block(*place)) for place in (self._narrow if narrow else self.places)]
 
     def thinned(self) -> Blocks:
         """Return no more than an even spread of the patterns: every so-many-th in the tally's fixed order.
@@ -177,6 +189,9 @@ class Blocks:
         patterns, counts = self.tally.patterns[::every], self.tally.counts[::every]
         return Blocks(replace(self.tally, patterns=patterns, counts=counts))
 
-    def total(self, work: Callable[[Block], tuple[Any, ...]]) -> tuple[Any, ...]:
+    def total(
+        self, work: Callable[[Block], tuple[Any, ...]], *, narrow: bool = False
+    ) -> tuple[Any, ...]:
         """Do `work` on every block and add up what it returns, in order."""
-        return tuple(sum(parts[1:], start=parts[0]) for parts in zip(*self.each(work), strict=True))
+        parts = zip(*self.each(work, narrow=narrow), strict=True)
+        return tuple(sum(each[1:], start=each[0]) for each in parts)
