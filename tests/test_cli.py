@@ -210,6 +210,27 @@ def test_long_form_and_wide_form_agree(ending):
         np.testing.assert_allclose(figures, expected[name], rtol=1e-9)
 
 
+@pytest.mark.parametrize("word", ["last", "drop"])
+def test_repeated_votes_are_kept_or_dropped_as_asked(word):
+    votes = table(drawn(missing=0.2).votes, words={0: "no", 1: "yes"})
+    long = votes.unpivot(index="item", variable_name="rater", value_name="said").drop_nulls()
+    path = write(pl.concat([long[1:2], long]).rename({"item": "task"}), "long.csv")
+    reading = [*LONG, "--duplicates", word]
+    result = run("estimate", path, *reading, "--json", "--save", "kept.json")
+    assert result.exit_code == 0
+    assert "1 repeated pair of item and classifier" in result.stderr
+    assert f"--duplicates '{word}'" in result.stderr
+    kept = long if word == "last" else pl.concat([long[:1], long[2:]])
+    write(kept.rename({"item": "task"}), "once.csv")
+    assert rates(json.loads(result.stdout)) == rates(as_json("once.csv", *LONG))
+    assert lf.load("kept.json").reading["duplicates"] == word
+    for words in (["--estimate", "kept.json"], reading):
+        result = run("label", path, *words, "-o", "labels.csv")
+        assert result.exit_code == 0
+        assert "1 repeated pair" in result.stderr
+        assert pl.read_csv("labels.csv").height == votes.height
+
+
 def test_json_is_all_there_is_on_stdout_and_has_the_documented_keys():
     write(table(drawn().votes), "votes.csv")
     pl.DataFrame(np.random.default_rng(0).integers(0, 2, (300, 4))).write_csv("coins.csv")
@@ -715,6 +736,11 @@ FILES = {
         ("not_text.csv", "cannot be read as csv"),
         ("long.csv", ""),
         ("long.csv --item task --classifier rater --vote said", "1 repeated pair"),
+        ("long.csv --item task --classifier rater --vote said", "say --duplicates 'last' to keep"),
+        (
+            "long.csv --item task --classifier rater --vote said --duplicates all",
+            "--duplicates must",
+        ),
         ("long.csv --item task --classifier rater", "--vote"),
         ("long.csv --item task --classifier who --vote said", "no column 'who'"),
         ("good.csv --item nothing", "no column 'nothing'"),

@@ -585,7 +585,7 @@ MANY_CLASSES = {
     "floats": lambda k: tuple(place / 4 for place in range(k)),
 }
 MANY_FORMS = {
-    "array": lambda rows: np.array(rows),
+    "array": np.array,
     "array by columns": lambda rows: np.asfortranarray(np.array(rows)),
     "array of objects": lambda rows: np.array(rows, dtype=object),
     "lists": list,
