@@ -254,14 +254,22 @@ def test_votes_without_signal_are_not_fitted():
         (pd.DataFrame(WORDS[:, :2], columns=["a", "b"]), "at least three classifiers, got 2"),
         (NUMBERS[0], "Expected 2D array"),
         (np.where(DRAWN.votes < 0, np.inf, DRAWN.votes), "infinity"),
-        (DRAWN.votes, "3 labels"),
-        (np.ones((50, 4)), "two labels, got only 1"),
+        (NUMBERS + np.eye(len(NUMBERS), NUMBERS.shape[1], dtype=int), "two labels, got 3"),
+        (np.ones((50, 4)), "two labels or more, got only 1"),
         (np.full((50, 4), np.nan), "no vote at all"),
     ],
 )
 def test_what_are_no_votes_is_refused(X, message):
     with pytest.raises(ValueError, match=message):
         SpectralEnsemble().fit(X)
+
+
+def test_a_sign_for_missing_that_was_not_named_is_warned_of():
+    with (
+        pytest.warns(lf.LabelfreeWarning, match="-1, 0 was taken for a class"),
+        pytest.raises(lf.VotesError, match="two labels, got 3"),
+    ):
+        SpectralEnsemble().fit(DRAWN.votes)
 
 
 def test_unknown_options_are_refused_at_fit_and_not_before():
