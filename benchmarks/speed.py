@@ -11,11 +11,13 @@ import time
 import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 import polars as pl
 
 import labelfree as lf
+from labelfree._products import Blocks
 
 
 def seconds(work: Callable[[], object], repeats: int = 5) -> float:
@@ -147,6 +149,34 @@ def many_classifiers() -> None:
     row("label / Dawid–Skene", seconds(lambda: estimate.label(table), 2) / base, None)
 
 
+def long_form() -> None:
+    """Votes of ten thousand raters, five an item, one row a vote in a Parquet file."""
+    items, raters, each, classes = 10**6, 10**4, 5, 5
+    random = np.random.default_rng(1)
+    apart = np.cumsum(random.integers(1, raters // each, (items, each)), axis=1)
+    voters = (random.integers(0, raters, (items, 1)) + apart) % raters
+    table = pl.DataFrame(
+        {
+            "item": np.repeat(np.arange(items), each),
+            "rater": pl.Series(voters.reshape(-1)).cast(pl.String),
+            "vote": random.integers(0, classes, items * each),
+        }
+    ).sample(fraction=1.0, shuffle=True, seed=1)
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "votes.parquet"
+        table.write_parquet(path)
+        base = seconds(lambda: pl.read_parquet(path).sort("item", "rater"), 2)
+        print(f"\n10⁶ items × 5 votes by 10⁴ raters, K=5, long Parquet: read and sort {base:.2f} s")
+        counted = lf.tally(path, classifier="rater", vote="vote")
+        count = seconds(lambda: lf.tally(path, classifier="rater", vote="vote"), 2)
+    row("tally, s", count, 20, " s")
+    row("tally / read and sort", count / base, None)
+    blocks = Blocks(counted)
+    weights = random.random((raters, classes, classes))
+    work = seconds(lambda: blocks.total(lambda block: (block.gather(block.score(weights)),)), 2)
+    row("one pass over the sparse patterns (score, gather), s", work, None, " s")
+
+
 def start_up() -> None:
     print("\nstarting")
     blank = seconds(lambda: subprocess.run([sys.executable, "-c", "pass"], check=True), 7)
@@ -160,7 +190,7 @@ def start_up() -> None:
 
 
 def main() -> None:
-    for part in (start_up, hundred_thousand, ten_million, many_classifiers):
+    for part in (start_up, hundred_thousand, ten_million, many_classifiers, long_form):
         part()
 
 
