@@ -149,9 +149,8 @@ def many_classifiers() -> None:
     row("label / Dawid–Skene", seconds(lambda: estimate.label(table), 2) / base, None)
 
 
-def long_form() -> None:
-    """Votes of ten thousand raters, five an item, one row a vote in a Parquet file."""
-    items, raters, each, classes = 10**6, 10**4, 5, 5
+def long_votes(items: int, raters: int, each: int, classes: int) -> pl.DataFrame:
+    """One row a vote, in any order; the raters of an item differ."""
     random = np.random.default_rng(1)
     apart = np.cumsum(random.integers(1, raters // each, (items, each)), axis=1)
     voters = (random.integers(0, raters, (items, 1)) + apart) % raters
@@ -161,7 +160,13 @@ def long_form() -> None:
             "rater": pl.Series(voters.reshape(-1)).cast(pl.String),
             "vote": random.integers(0, classes, items * each),
         }
-    ).sample(fraction=1.0, shuffle=True, seed=1)
+    )
+    return table.sample(fraction=1.0, shuffle=True, seed=1)
+
+
+def long_form() -> None:
+    """Votes of ten thousand raters, five an item, one row a vote in a Parquet file."""
+    table = long_votes(10**6, 10**4, 5, 5)
     with TemporaryDirectory() as folder:
         path = Path(folder) / "votes.parquet"
         table.write_parquet(path)
@@ -172,7 +177,9 @@ def long_form() -> None:
     row("tally, s", count, 20, " s")
     row("tally / read and sort", count / base, None)
     blocks = Blocks(counted)
-    weights = random.random((raters, classes, classes))
+    weights = np.random.default_rng(2).random(
+        (len(counted.classifiers), *[len(counted.classes)] * 2)
+    )
     work = seconds(lambda: blocks.total(lambda block: (block.gather(block.score(weights)),)), 2)
     row("one pass over the sparse patterns (score, gather), s", work, None, " s")
 

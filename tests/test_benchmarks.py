@@ -21,16 +21,17 @@ def bench(monkeypatch):
         monkeypatch.setitem(sys.modules, name, module)
         spec.loader.exec_module(module)
     speed = sys.modules["speed"]
-    once, draw = speed.seconds, speed.votes
+    once, draw, draw_long = speed.seconds, speed.votes, speed.long_votes
     monkeypatch.setattr(speed, "seconds", lambda work, _repeats=1: once(work, 1))
     monkeypatch.setattr(speed, "votes", lambda _items, classifiers: draw(2000, classifiers))
+    monkeypatch.setattr(speed, "long_votes", lambda _items, *sizes: draw_long(2000, *sizes))
     return sys.modules["run"]
 
 
 def test_make_bench_prints_every_ratio_beside_its_bar(bench, capsys):
     bench.main()
     said = capsys.readouterr().out
-    assert len(re.findall(r"bar [\d.]+.*(ok|MISSED)$", said, re.MULTILINE)) == 9
+    assert len(re.findall(r"bar [\d.]+.*(ok|MISSED)$", said, re.MULTILINE)) == 10
     for words in bench.OTHERS:
         assert (BENCHMARKS / words.split()[0]).is_file()
 
