@@ -60,10 +60,20 @@ def test_the_calibration_is_the_posterior_mode():
         prior = line[0] ** 2 / (2 * 1.5**2) + (line[1] - 0.25) ** 2 / (2 * (0.6 * 0.25) ** 2)
         return float(np.logaddexp(0, linear).sum() - truth @ linear + prior)
 
-    line, height = _calibrated(odds, truth, 0.25)
+    line, height, covariance = _calibrated(odds, truth, 0.25)
     by_hand = minimize(loss, [0.0, 0.25], tol=1e-10)
     np.testing.assert_allclose(line, by_hand.x, atol=1e-5)
     assert height == pytest.approx(-by_hand.fun)
+    step = 1e-3
+    curvature = [
+        [
+            (loss(line + a + c) - loss(line + a - c) - loss(line - a + c) + loss(line - a - c))
+            / (4 * step**2)
+            for c in step * np.eye(2)
+        ]
+        for a in step * np.eye(2)
+    ]
+    np.testing.assert_allclose(covariance, np.linalg.inv(curvature), rtol=1e-4)
 
 
 def test_offsets_are_the_posterior_modes():

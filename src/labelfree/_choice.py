@@ -27,8 +27,9 @@ from labelfree._difficulty import by_prevalence as tempered_by_prevalence
 from labelfree._gold import Gold, gold_estimate
 from labelfree._group_model import GroupModel, fit_groups, masked
 from labelfree._group_model import covariance_of_logits as covariance_of_groups
+from labelfree._group_model import covariance_of_terms as terms_of_groups
 from labelfree._groups import find_groups, group_rule, largest_cross_residual
-from labelfree._intervals import Spread, spread_of
+from labelfree._intervals import Spread, covariance_of_terms, spread_of
 from labelfree._latent_class import Fit, Model, Prior, free_logits
 from labelfree._moments import Moments
 from labelfree._products import Block, Blocks
@@ -40,9 +41,8 @@ Array = NDArray[np.float64]
 GoldItems = tuple[NDArray[np.int8], NDArray[np.int64]]  # votes on the gold items, and their classes
 
 INDEPENDENT, GROUPS, DIFFICULTY = "independent", "groups", "difficulty"
-MOST_ACROSS = (
-    3.3  # standardised residual of a pair across groups beyond which groups do not explain it
-)
+MOST_ACROSS = 3.3  # standardised residual beyond which groups do not explain a pair across them ...
+ACROSS_LEVEL = 0.05  # ... or, of many pairs, the quantile that chance alone passes so seldom
 PREVALENCES = np.round(np.concatenate([[0.02], np.arange(0.05, 0.96, 0.05), [0.98]]), 2)
 
 
@@ -70,6 +70,8 @@ class Choice:
         Assumed prevalences, and the sensitivities and specificities under each.
     gold : int
         Items with gold labels that it was checked by.
+    doubt : (D, D) array or None
+        Covariance of the terms of the rule's log-odds; None where the information is singular.
     """
 
     dependence: str
@@ -82,27 +84,24 @@ class Choice:
     slope: float
     curve: tuple[Array, Array, Array]
     gold: int = 0
-
-    @property
-    def by_logits(self) -> bool:
-        """Whether the rule's log-odds are those of the independent model, tempered or not."""
-        return self.dependence == INDEPENDENT or (self.dependence == DIFFICULTY and not self.gold)
+    doubt: Array | None = None
 
 
 def independent(
-    fitted: Fit, model: Model, spread: Spread | None, seen: Moments, vector: Array, size: float
+    fitted: Fit, model: Model, covariance: Array | None, seen: Moments, vector: Array, size: float
 ) -> Choice:
-    """Take the independent model; `model` is what the asked method made of it."""
+    """Take the independent model; `model`, with the covariance of its logits, is what the asked method made of it."""
     return Choice(
         INDEPENDENT,
         model,
-        spread,
+        None if covariance is None else spread_of(model, covariance),
         posterior_rule(model),
         float(len(vector)),
         (),
         fitted.converged,
         1.0,
         spectral_curve(seen, vector, size),
+        doubt=None if covariance is None else covariance_of_terms(model, covariance),
     )
 
 
@@ -167,7 +166,15 @@ def _explained(
     if covariance is None:
         return False
     residuals = standardised_residuals(seen, model.marginal(), covariance, blocks.tally.sample_size)
-    return largest_cross_residual(residuals, model.partition) < MOST_ACROSS
+    return largest_cross_residual(residuals, model.partition) < most_across(len(residuals))
+
+
+def most_across(classifiers: int) -> float:
+    """Bound on the largest residual of all pairs: among 1225 pairs, chance alone reaches 3.3 in two of three."""
+    from scipy.special import ndtri
+
+    pairs = classifiers * (classifiers - 1) / 2
+    return float(max(MOST_ACROSS, -ndtri(ACROSS_LEVEL / 2 / pairs)))
 
 
 def grouped(
@@ -188,6 +195,7 @@ def grouped(
         model.converged,
         1.0,
         spectral_curve(seen, rank_one(apart).vector, blocks.tally.sample_size),
+        doubt=terms_of_groups(blocks, model, prior, prevalence),
     )
 
 
@@ -219,7 +227,18 @@ def calibrated(
         rule=tempered_rule(fitted.model, found.slope, found.intercept, MOST_LOG_ODDS),
         slope=found.slope,
         gold=len(truth),
+        doubt=_doubt_of_line(choice, fitted, found),
     )
+
+
+def _doubt_of_line(choice: Choice, fitted: Fit, found: Gold) -> Array | None:
+    """Covariance of the terms of a + τ ℓ, from those of a and τ and of ℓ, which is linear in its terms."""
+    if choice.doubt is None:
+        return None
+    odds = posterior_rule(fitted.model).term_odds()
+    by_line = np.stack([np.eye(len(odds))[0], odds], axis=1)
+    own = choice.doubt * (found.slope / choice.slope) ** 2
+    return np.asarray(own + by_line @ found.line_covariance @ by_line.T)
 
 
 def _held(model: Model, spread: Spread, fitted: Model, prior: Prior) -> tuple[Model, Spread]:
@@ -268,8 +287,9 @@ def difficulty(
     model = _with_known(cool.model, fitted.model, seen, prior)
     together = _reached_separation(blocks, fitted.model, slope, cool.shift)
     alone = separation(model.confusion[:, 1, 1], model.confusion[:, 0, 0])
-    spread = None
+    spread, doubt = None, None
     if covariance is not None:
+        doubt = slope**2 * covariance_of_terms(fitted.model, covariance)
         error = tempered_covariance(blocks, fitted.model, covariance, trait.trait, cool)
         known = ~free_logits(fitted.model, prior)
         error[known], error[:, known] = 0.0, 0.0
@@ -284,6 +304,7 @@ def difficulty(
         fitted.converged and trait.converged,
         slope,
         (PREVALENCES, *tempered_by_prevalence(blocks, fitted.model, slope, PREVALENCES)),
+        doubt=doubt,
     )
     return choice, trait.bic
 

@@ -42,13 +42,13 @@ class Together:
     members: tuple[int, ...]
     table: Array
 
-    def scores(self, codes: NDArray[np.int8]) -> Array:
-        """Look the joint votes of every pattern up, (P, 2)."""
+    def places(self, codes: NDArray[np.int8]) -> NDArray[np.intp]:
+        """Where in the table the joint votes of every pattern stand, (P,)."""
         place = np.zeros(len(codes), dtype=np.intp)
         for position, member in enumerate(self.members):
             if member >= 0:
                 place += (codes[:, member].astype(np.intp) + 1) * 3**position
-        return np.asarray(self.table[place])
+        return place
 
 
 @dataclass(frozen=True)
@@ -75,12 +75,33 @@ class Rule:
         """Score every class for every pattern of a block."""
         total = block.score(self.weights) + self.intercept
         for group in self.together:
-            codes = block.codes
-            dense = codes if isinstance(codes, np.ndarray) else codes.toarray().astype(np.int8) - 1
-            total += group.scores(dense)
+            total += group.table[group.places(_dense(block))]
         if self.limits is not None:
             total[:, 1] = total[:, 0] + np.clip(total[:, 1] - total[:, 0], *self.limits)
         return total
+
+    def terms(self, block: Block) -> Array:
+        """Which terms of the log-odds every pattern takes, (P, D) of 0 and 1.
+
+        The terms are the intercept, each classifier's negative and its positive vote, and the
+        joint votes of each group.
+        """
+        codes = _dense(block)
+        votes = np.stack([codes == 0, codes == 1], axis=2).reshape(len(codes), -1)
+        joint = [np.eye(len(group.table))[group.places(codes)] for group in self.together]
+        return np.concatenate([np.ones((len(codes), 1)), votes, *joint], axis=1)
+
+    def term_odds(self) -> Array:
+        """What each term adds to the log-odds, (D,)."""
+        parts = [self.intercept, self.weights.reshape(-1, 2), *(g.table for g in self.together)]
+        return np.concatenate([np.atleast_2d(part) @ [-1.0, 1.0] for part in parts])
+
+    def terms_of(self, order: Sequence[int]) -> NDArray[np.intp]:
+        """Places, among the terms of this rule, of the terms of the rule :meth:`of` the same order."""
+        first = 1 + 2 * np.asarray(order, dtype=np.intp)
+        votes = np.stack([first, first + 1], axis=1).ravel()
+        joint = np.arange(1 + 2 * len(self.weights), len(self.term_odds()))
+        return np.concatenate([[0], votes, joint]).astype(np.intp)
 
     def of(self, order: Sequence[int]) -> Rule:
         """Return the rule for votes whose columns are these of the rule's classifiers, in this order."""
@@ -90,6 +111,11 @@ class Rule:
             for group in self.together
         )
         return replace(self, weights=self.weights[list(order)], together=together)
+
+
+def _dense(block: Block) -> NDArray[np.int8]:
+    codes = block.codes
+    return codes if isinstance(codes, np.ndarray) else codes.toarray().astype(np.int8) - np.int8(1)
 
 
 def tempered_rule(model: Model, slope: float, shift: float, most: float) -> Rule:

@@ -15,7 +15,7 @@ from labelfree._dependence import Alarm, alarm
 from labelfree._errors import OptionsError, VotesError, listed
 from labelfree._gold_labels import gold_items
 from labelfree._imbalance import Imbalance, likelihood_imbalance, tensor_imbalance
-from labelfree._intervals import covariance_of_logits, jackknife, spread_of
+from labelfree._intervals import covariance_of_logits, jackknife
 from labelfree._latent_class import Fit, Model, Prior, fit
 from labelfree._moments import Moments, moments
 from labelfree._products import Block, Blocks
@@ -171,7 +171,6 @@ def estimate(
         _choice=choice,
         _alarm=tested,
         _vector=walk.found.vector if choice is not None else None,
-        _covariance=walk.covariance if choice is not None and choice.by_logits else None,
     )
 
 
@@ -249,18 +248,16 @@ class _Walk:
 
     def _independent(self, fitted: Fit, spectral: Model) -> Choice:
         size = self.blocks.tally.sample_size
-        model, spread = fitted.model, None
-        if self.method != "map":
-            model = spectral
-            if np.isfinite(size):
-                spread = jackknife(
-                    self.blocks.tally, lambda part: self._spectral(Blocks(part), self.method)[0]
-                )
-            else:
-                spread = spread_of(model, np.zeros((1 + 2 * len(self.seen.mean),) * 2))
-        elif self.covariance is not None:
-            spread = spread_of(model, self.covariance)
-        return independent(fitted, model, spread, self.seen, self.found.vector, size)
+        if self.method == "map":
+            model, covariance = fitted.model, self.covariance
+        elif np.isfinite(size):
+            model, covariance = spectral, jackknife(spectral, self.blocks.tally, self._answer_of)
+        else:
+            model, covariance = spectral, np.zeros((1 + 2 * len(self.seen.mean),) * 2)
+        return independent(fitted, model, covariance, self.seen, self.found.vector, size)
+
+    def _answer_of(self, part: Tally) -> Model:
+        return self._spectral(Blocks(part), self.method)[0]
 
     def _spectral(
         self, blocks: Blocks, method: str, *, rough: bool = False

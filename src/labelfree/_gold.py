@@ -42,6 +42,8 @@ class Gold:
         Calibrated rates and prevalence.
     intercept, slope : float
         Of the calibration: q = sigmoid(intercept + slope ℓ).
+    line_covariance : (2, 2) array
+        Of intercept and slope.
     flipped : bool
         The gold contradicts the sign: the classes of the independent model were swapped first.
     centres, errors : dict of arrays
@@ -52,6 +54,7 @@ class Gold:
     model: Model
     intercept: float
     slope: float
+    line_covariance: Array
     flipped: bool
     centres: dict[str, Array]
     errors: dict[str, Array]
@@ -90,15 +93,15 @@ def gold_estimate(
     gold = Block(np.ascontiguousarray(codes, dtype=np.int8), np.ones(len(codes)), 2)
     truth = np.asarray(labels, dtype=np.float64)
     odds = log_odds(gold, model)
-    line, gain = _calibrated(odds, truth, slope)
-    turned_line, turned_gain = _calibrated(-odds, truth, slope)
+    line, gain, doubt = _calibrated(odds, truth, slope)
+    turned_line, turned_gain, turned_doubt = _calibrated(-odds, truth, slope)
     flipped = turned_gain > gain + TURNED
     if flipped:
-        model, odds, line = turned(model), -odds, turned_line
+        model, odds, line, doubt = turned(model), -odds, turned_line, turned_doubt
     votes = np.stack([codes == 0, codes == 1]).astype(np.float64)  # (2, g, m)
     offsets = _offsets(line[0] + line[1] * odds, truth, votes)
     sums = _Sums.over(blocks, model, line, offsets)
-    return _finished(sums, line, offsets, odds, truth, votes, flipped=flipped)
+    return _finished(sums, line, doubt, offsets, odds, truth, votes, flipped=flipped)
 
 
 def turned(model: Model) -> Model:
@@ -106,8 +109,12 @@ def turned(model: Model) -> Model:
     return Model(model.class_probabilities[::-1].copy(), model.confusion[:, ::-1].copy())
 
 
-def _calibrated(odds: Array, truth: Array, slope: float) -> tuple[Array, float]:
-    """Logistic regression of the gold on ℓ under the priors: (intercept, slope), and its log-posterior."""
+def _calibrated(odds: Array, truth: Array, slope: float) -> tuple[Array, float, Array]:
+    """Logistic regression of the gold on ℓ under the priors.
+
+    Returns (intercept, slope), its log-posterior, and its covariance there (of the last step's
+    curvature).
+    """
     design = np.stack([np.ones_like(odds), odds], axis=1)
     centre = np.array([0.0, slope])
     precision = np.array([INTERCEPT_SPREAD, SLOPE_SPREAD * slope]) ** -2.0
@@ -117,7 +124,7 @@ def _calibrated(odds: Array, truth: Array, slope: float) -> tuple[Array, float]:
         prior = precision @ (line - centre) ** 2 / 2
         return float(truth @ linear - np.logaddexp(0.0, linear).sum() - prior)
 
-    line, best = centre, height(centre)
+    line, best, curvature = centre, height(centre), np.diag(precision)
     for _ in range(STEPS):
         q = expit(design @ line)
         gradient = design.T @ (truth - q) - precision * (line - centre)
@@ -128,7 +135,7 @@ def _calibrated(odds: Array, truth: Array, slope: float) -> tuple[Array, float]:
         line, best = line + step, reached
         if np.abs(step).max() <= STILL:
             break
-    return line, best
+    return line, best, np.asarray(np.linalg.inv(curvature), dtype=np.float64)
 
 
 def _offsets(linear: Array, truth: Array, votes: Array) -> Array:
@@ -204,6 +211,7 @@ def _chosen(block: Block) -> tuple[Array, Array]:
 def _finished(
     sums: _Sums,
     line: Array,
+    line_covariance: Array,
     offsets: Array,
     odds: Array,
     truth: Array,
@@ -253,7 +261,7 @@ def _finished(
     errors["prevalence"] = np.sqrt(doubt + spread / sums.items)
     both = (clipped(rate, sums.smallest) for rate in (sensitivity, specificity))
     model = Model.binary(2.0 * sums.share - 1.0, *both)
-    return Gold(model, float(line[0]), float(line[1]), flipped, centres, errors)
+    return Gold(model, float(line[0]), float(line[1]), line_covariance, flipped, centres, errors)
 
 
 def _whole(parts: Array) -> Array:

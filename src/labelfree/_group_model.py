@@ -8,7 +8,7 @@ model. A missing vote belongs to all cells of its block that agree with the vote
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -463,15 +463,51 @@ def covariance_of_logits(
         The prevalence, then for each classifier Pr(positive vote given negative) and Pr(positive
         vote given positive), as in the latent-class room. None where the information is singular.
     """
+    return _covariance(blocks, model, prior, prevalence, _slopes)
+
+
+def covariance_of_terms(
+    blocks: Blocks, model: GroupModel, prior: Prior, prevalence: float | None = None
+) -> Array | None:
+    """Covariance of what the prior, single votes and the joint votes of groups add to the log-odds.
+
+    Parameters
+    ----------
+    blocks, model, prior, prevalence
+        As for :func:`covariance_of_logits`.
+
+    Returns
+    -------
+    (D, D) array, or None
+        The prior, each classifier's negative and positive vote (zero for members of groups), and
+        each group's categories. None where the information is singular.
+    """
+    size = 1 + 2 * len(blocks.tally.classifiers)
+
+    def slopes(layout: Layout, tables: Array, free: NDArray[np.bool_]) -> Array:
+        # The logits first: what is known of them is known of the terms too.
+        both = _slopes(layout, tables, free), _slopes_of_terms(layout, tables, free)
+        return np.concatenate(both)
+
+    covariance = _covariance(blocks, model, prior, prevalence, slopes)
+    return None if covariance is None else covariance[size:, size:]
+
+
+Slopes = Callable[[Layout, Array, NDArray[np.bool_]], Array]
+
+
+def _covariance(
+    blocks: Blocks, model: GroupModel, prior: Prior, prevalence: float | None, slopes_of: Slopes
+) -> Array | None:
+    """Covariance of what has these slopes by the free logits."""
     drawn = thinned(blocks.tally, INFORMING)
     layout = Layout(drawn, model.partition)
-    size = 1 + 2 * len(blocks.tally.classifiers)
-    if not np.isfinite(blocks.tally.sample_size):
-        return np.zeros((size, size))
     state = _State(model.prevalence, np.concatenate(model.tables, axis=1))
     free = _free_cells(layout, state.tables)
+    slopes = slopes_of(layout, state.tables, free)
+    if not np.isfinite(blocks.tally.sample_size):
+        return np.zeros((len(slopes),) * 2)
     matrix = _information(layout, state, prior, free)
-    slopes = _slopes(layout, state.tables, free)
     if prevalence is not None:
         matrix, slopes = matrix[1:, 1:], slopes[:, 1:]
     scale = np.sqrt(np.maximum(np.diagonal(matrix), 0.0))
@@ -549,7 +585,7 @@ def _hidden(layout: Layout, state: _State, free: NDArray[np.bool_]) -> Array:
     small = np.exp(-np.abs(odds))
     doubt = small / (1.0 + small) ** 2  # q (1 − q)
     doubtful = np.flatnonzero(small / (1.0 + small) > CERTAIN)
-    differences = _score_differences(layout, state.tables, free)
+    differences = _score_differences(layout, state.tables, free, complete=layout.complete)
     total = np.zeros((1 + int(free.sum()),) * 2)
     for start in range(0, len(doubtful), ROWS):
         rows = doubtful[start : start + ROWS]
@@ -563,14 +599,17 @@ def _hidden(layout: Layout, state: _State, free: NDArray[np.bool_]) -> Array:
 
 
 def _score_differences(
-    layout: Layout, tables: Array, free: NDArray[np.bool_]
+    layout: Layout, tables: Array, free: NDArray[np.bool_], *, complete: bool
 ) -> list[tuple[NDArray[np.intp], Array]]:
-    """For each block its columns in the information, and each category's score, positive less negative."""
+    """For each block its columns in the information, and each category's score, positive less negative.
+
+    Where no vote is missing (`complete`), categories are cells.
+    """
     place = 1 + np.cumsum(free.ravel()).reshape(free.shape) - 1
     found = []
     for members, cells in zip(layout.partition, layout.cells, strict=True):
         size = 1 << len(members)
-        agree = np.eye(size) if layout.complete else compatible(len(members))
+        agree = np.eye(size) if complete else compatible(len(members))
         parts, columns = [], []
         for true, sign in ((0, -1.0), (1, 1.0)):
             table, kept = tables[true, cells], free[true, cells]
@@ -599,3 +638,21 @@ def _slopes(layout: Layout, tables: Array, free: NDArray[np.bool_]) -> Array:
             rows = 1 + 2 * np.array(members) + true
             slopes[np.ix_(rows, place[true, cells][kept])] = slope[kept].T
     return slopes
+
+
+def _slopes_of_terms(layout: Layout, tables: Array, free: NDArray[np.bool_]) -> Array:
+    """Derivatives of the terms of the posterior log-odds by the free logits, (D, 1 + F)."""
+    m = sum(map(len, layout.partition))
+    alone = np.zeros((1 + 2 * m, 1 + int(free.sum())))
+    alone[0, 0] = 1.0
+    together = []
+    found = _score_differences(layout, tables, free, complete=False)
+    for members, (columns, values) in zip(layout.partition, found, strict=True):
+        if len(members) == 1:  # categories: missing, negative, positive
+            first = 1 + 2 * members[0]
+            alone[first : first + 2, columns] = values[1:]
+        else:
+            joint = np.zeros((len(values), alone.shape[1]))
+            joint[:, columns] = values
+            together.append(joint)
+    return np.concatenate([alone, *together])

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labelfree._latent_class import Model, Prior, free_logits, information
-from labelfree._products import Block, Blocks
+from labelfree._products import Blocks
 from labelfree._rates import expit, logit
 from labelfree._tally import Tally
 
@@ -106,22 +106,16 @@ def spread_of(model: Model, covariance: Array) -> Spread:
     return Spread({name: logit(rate) for name, rate in rates.items()}, error)
 
 
-def jackknife(tally: Tally, model_of: Callable[[Tally], Model]) -> Spread:
-    """Standard errors of any estimator: the spread of its answers with one part of the items left out.
+def jackknife(model: Model, tally: Tally, model_of: Callable[[Tally], Model]) -> Array:
+    """Covariance of the logits of any estimator: how its answer moves with one part of the items left out.
 
     Items fall into parts by a fixed draw from each pattern's count, so the answer is the same on
     every run. Serves the moment methods, whose errors the information understates.
     """
     parts = PARTS if len(tally) <= MANY_PATTERNS else FEWER_PARTS
-    whole = _logits(model_of(tally))
-    without = [_logits(model_of(each)) for each in _left_out(tally, parts)]
-    error = {
-        name: np.sqrt(
-            (parts - 1) / parts * sum((each[name] - whole[name]) ** 2 for each in without)
-        )
-        for name in whole
-    }
-    return Spread(whole, error)
+    whole = _logits(model)
+    moves = np.stack([_logits(model_of(each)) - whole for each in _left_out(tally, parts)])
+    return np.asarray((parts - 1) / parts * moves.T @ moves)
 
 
 def _left_out(tally: Tally, parts: int) -> Iterator[Tally]:
@@ -134,24 +128,22 @@ def _left_out(tally: Tally, parts: int) -> Iterator[Tally]:
         yield replace(tally, patterns=tally.patterns[kept], counts=counts[kept])
 
 
-def _logits(model: Model) -> dict[str, Array]:
-    sensitivity, specificity = model.confusion[:, 1, 1], model.confusion[:, 0, 0]
-    return {
-        "sensitivity": logit(sensitivity),
-        "specificity": logit(specificity),
-        "balanced_accuracy": logit(0.5 * (sensitivity + specificity)),
-        "prevalence": logit(model.class_probabilities[1:].reshape(())),
-    }
+def _logits(model: Model) -> Array:
+    """Logits of the prevalence and of Pr(positive vote given class), (1 + 2m,)."""
+    return logit(np.concatenate([model.class_probabilities[1:], model.confusion[:, :, 1].ravel()]))
 
 
-def log_odds_errors(block: Block, model: Model, covariance: Array) -> Array:
-    """Standard error of each pattern's posterior log-odds (delta method).
+def covariance_of_terms(model: Model, covariance: Array) -> Array:
+    """Covariance of what the prior and each classifier's negative and positive vote add to the log-odds.
 
-    The log-odds move with a logit of Pr(positive vote given y) by ±(vote − that probability).
+    By the delta method: what a vote adds moves with a logit of Pr(positive vote given y) by
+    ±(vote − that probability).
     """
-    ones = block.ones if isinstance(block.ones, np.ndarray) else block.ones.toarray()
-    voted = 1.0 if block.voted is None else np.asarray(block.voted @ np.eye(block.classifiers))
-    slopes = np.ones((len(ones), 1 + 2 * block.classifiers))
-    slopes[:, 1::2] = voted * model.confusion[:, 0, 1] - ones
-    slopes[:, 2::2] = ones - voted * model.confusion[:, 1, 1]
-    return np.asarray(np.sqrt(np.einsum("pd,pd->p", slopes @ covariance, slopes)))
+    rate = model.confusion[:, :, 1]
+    slopes = np.zeros((1 + 2 * len(rate),) * 2)
+    slopes[0, 0] = 1.0
+    first = 1 + 2 * np.arange(len(rate))
+    for vote in (0, 1):
+        slopes[first + vote, first] = rate[:, 0] - vote
+        slopes[first + vote, first + 1] = vote - rate[:, 1]
+    return np.asarray(slopes @ covariance @ slopes.T)

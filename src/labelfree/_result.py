@@ -31,7 +31,7 @@ from labelfree._errors import (
     listed,
     warn,
 )
-from labelfree._intervals import QUANTITIES, log_odds_errors
+from labelfree._intervals import QUANTITIES
 from labelfree._latent_class import Model
 from labelfree._saved import (
     FORMAT,
@@ -39,7 +39,6 @@ from labelfree._saved import (
     optional_array,
     plain_alarm,
     plain_choice,
-    plain_covariance,
     read_json,
     revived_alarm,
     revived_choice,
@@ -99,7 +98,6 @@ class Estimate:
     _choice: Choice | None = field(repr=False)
     _alarm: Alarm | None = field(repr=False)
     _vector: Array | None = field(repr=False)
-    _covariance: Array | None = field(repr=False)
 
     # --- numbers ------------------------------------------------------------------------------
 
@@ -152,9 +150,7 @@ class Estimate:
         (m, 2) array, or (2,) for prevalence and imbalance
             Lower and upper ends.
         """
-        level = self.level if level is None else level
-        if not 0 < level < 1:
-            raise OptionsError(f"level= must lie between 0 and 1, both excluded, got {level!r}.")
+        level = self._level(level)
         if quantity not in (*QUANTITIES, "imbalance"):
             raise OptionsError(
                 f"There is no {quantity!r}; intervals are of {listed((*QUANTITIES, 'imbalance'), 9)}."
@@ -168,6 +164,12 @@ class Estimate:
         if quantity == "imbalance":
             return 2.0 * spread.ends("prevalence", level) - 1.0
         return spread.ends(quantity, level)
+
+    def _level(self, level: float | None) -> float:
+        level = self.level if level is None else level
+        if not 0 < level < 1:
+            raise OptionsError(f"level= must lie between 0 and 1, both excluded, got {level!r}.")
+        return level
 
     @property
     def dependence(self) -> str:
@@ -360,27 +362,23 @@ class Estimate:
         """
         from scipy.special import expit, ndtri
 
-        level = self.level if level is None else level
-        covariance = self._covariance
-        if covariance is None:
+        level = self._level(level)
+        choice = self._chosen()
+        if choice.doubt is None:
             raise NotIdentifiedError(
-                "There are no intervals of single items here: they need the plain or the tempered model, "
-                "with determined rates."
+                "There are no intervals of single items: the votes do not determine every rate (their information "
+                "matrix is singular), or the estimate was saved with too many classifiers to keep them."
             )
         checked, rule = self._prepared(votes, "posterior", reading)
-        order = self._order(checked)
-        logits = np.concatenate([[0], *((1 + 2 * i, 2 + 2 * i) for i in order)]).astype(np.intp)
-        part = covariance[np.ix_(logits, logits)]
-        choice = self._chosen()
-        # The rates behind the log-odds: under tempering they are not those that are reported.
-        behind = np.exp(choice.rule.weights[order] / choice.slope).transpose(0, 2, 1)
-        model = Model(choice.model.class_probabilities, behind)
+        terms = choice.rule.terms_of(self._order(checked))
+        doubt = choice.doubt[np.ix_(terms, terms)]
         reach = ndtri(0.5 + level / 2)
 
         def ends(block: Any) -> Array:
-            scores = rule.scores(block)
+            scores, taken = rule.scores(block), rule.terms(block)
             odds = scores[:, 1] - scores[:, 0]
-            error = reach * choice.slope * log_odds_errors(block, model, part)
+            variance = ((taken @ doubt) * taken).sum(axis=1)
+            error = reach * np.sqrt(np.maximum(variance, 0.0))
             return np.asarray(expit(np.stack([odds - error, odds + error], axis=1)))
 
         return each_item(checked, ends)
@@ -459,7 +457,6 @@ class Estimate:
             "confusion": self.confusion.tolist() if known else None,
             "model": None if choice is None else plain_choice(choice),
             "vector": None if self._vector is None else self._vector.tolist(),
-            "covariance": plain_covariance(self._covariance),
             "reading": dict(self.reading),
         }
 
@@ -530,5 +527,4 @@ def _revived(kept: dict[str, Any]) -> Estimate:
         _choice=choice,
         _alarm=None if kept["alarm"] is None else revived_alarm(kept["alarm"]),
         _vector=optional_array(kept["vector"]),
-        _covariance=optional_array(kept["covariance"]),
     )

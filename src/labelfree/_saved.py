@@ -54,6 +54,7 @@ def plain_choice(choice: Choice) -> dict[str, Any]:
         "slope": choice.slope,
         "gold": choice.gold,
         "curve": [part.tolist() for part in choice.curve],
+        "doubt": _plain_doubt(choice.doubt),
     }
 
 
@@ -86,6 +87,7 @@ def revived_choice(kept: dict[str, Any]) -> Choice:
         float(kept["slope"]),
         (prevalences, sensitivity, specificity),
         kept["gold"],
+        optional_array(kept["doubt"]),
     )
 
 
@@ -116,8 +118,8 @@ def revived_alarm(kept: dict[str, Any]) -> Alarm:
     )
 
 
-def plain_covariance(covariance: Array | None) -> list[list[float]] | None:
-    """Write the covariance of the logits, unless it is very large."""
+def _plain_doubt(covariance: Array | None) -> list[list[float]] | None:
+    """Write the covariance of the terms of the log-odds, unless it is very large."""
     return (
         None
         if covariance is None or len(covariance) > MOST_KEPT_COVARIANCE
