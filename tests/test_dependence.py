@@ -203,6 +203,59 @@ def test_bad_groups_get_a_sentence(dependence):
         lf.estimate(drawn.votes, dependence=dependence)
 
 
+@pytest.mark.parametrize("method", ["likelihood", "tensor"])
+def test_groups_are_not_passed_over_by_methods_that_cannot_model_them(method):
+    drawn = lf.simulate.votes(500, classifiers=6)
+    with pytest.raises(lf.OptionsError, match="only method='map'"):
+        lf.estimate(drawn.votes, dependence=[("classifier_1", "classifier_2")], method=method)
+
+
+@pytest.mark.parametrize("method", ["map", "likelihood", "tensor"])
+@pytest.mark.parametrize("shared", ["nothing", "copies", "difficulty"])
+@pytest.mark.parametrize("gold", [False, True])
+def test_what_is_known_holds_under_every_method_and_model(method, shared, gold):
+    votes, truth = votes_that_share(shared)
+    fixed, believed = votes[truth == 1][:, 1].mean(), votes[truth == 1][:, 3].mean() + 0.03
+    other = 1 - votes[truth == 0][:, 3].mean()
+    known = {
+        "classifier_2": {"sensitivity": fixed},
+        "classifier_4": {
+            "sensitivity": (1e5 * believed, 1e5 * (1 - believed)),
+            "specificity": other,
+        },
+    }
+    labels = {place: int(truth[place]) for place in range(0, 3000, 60)} if gold else None
+    estimate = lf.estimate(votes, method=method, prevalence=0.58, known=known, gold=labels)
+    if method == "map" or (gold and shared == "difficulty"):
+        expected = {"nothing": "independent", "copies": "groups"}.get(shared, shared)
+        assert estimate.dependence == expected
+    assert estimate.prevalence == pytest.approx(0.58, abs=1e-9)
+    np.testing.assert_allclose(estimate.interval("prevalence"), 0.58, atol=1e-9)
+    assert estimate.sensitivity[1] == pytest.approx(fixed, abs=1e-6)
+    np.testing.assert_allclose(estimate.interval("sensitivity")[1], fixed, atol=1e-6)
+    assert estimate.specificity[3] == pytest.approx(other, abs=1e-6)
+    assert estimate.sensitivity[3] == pytest.approx(believed, abs=0.01)
+    low, high = estimate.interval("balanced_accuracy")[3]
+    assert low <= (estimate.sensitivity[3] + other) / 2 <= high
+    wide = np.diff(estimate.interval("sensitivity"))[[0, 2]]
+    assert (wide > 0.005).all()  # what is not known still has its error
+
+
+def votes_that_share(what):
+    if what != "difficulty":
+        copies = [(4, 6)] if what == "copies" else []
+        drawn = lf.simulate.votes(
+            3000, classifiers=7, prevalence=0.58, copies=copies, copying=0.9, seed=8
+        )
+        return drawn.votes, drawn.truth
+    random = np.random.default_rng(5)
+    truth = random.random(3000) < 0.58
+    trait = np.where(truth, 1.0, -1.0) + random.normal(size=3000)
+    slope = random.uniform(0.7, 1.5, 7)
+    votes = random.random((3000, 7)) < 1 / (1 + np.exp(-slope * trait[:, None]))
+    return votes.astype(np.int8), truth.astype(int)
+
+
 @pytest.mark.parametrize(
     "known",
     [

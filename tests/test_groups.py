@@ -10,7 +10,7 @@ from scipy.sparse import csr_array
 
 from labelfree import Tally, _group_model, _groups, _latent_class, simulate
 from labelfree._categories import Layout, thinned, whole_partition
-from labelfree._group_model import covariance_of_logits, fit_groups, masked
+from labelfree._group_model import covariance_of_logits, covariance_of_terms, fit_groups, masked
 from labelfree._groups import (
     candidate_partitions,
     find_groups,
@@ -312,6 +312,15 @@ def test_covariance_is_the_inverse_of_the_curvature(missing):
     wanted = slopes @ np.linalg.inv(-curvature) @ slopes.T
     covariance = covariance_of_logits(blocks, found, prior)
     assert covariance == pytest.approx(wanted, rel=1e-3, abs=1e-3 * np.diagonal(wanted).min())
+
+    def terms(logits):
+        prevalence, tables = unpacked(logits)
+        return group_rule(replace(found, prevalence=prevalence, tables=tuple(tables))).term_odds()
+
+    slopes = np.array([(terms(at + a) - terms(at - a)) / 2e-3 for a in step]).T
+    wanted = slopes @ np.linalg.inv(-curvature) @ slopes.T
+    doubt = covariance_of_terms(blocks, found, prior)
+    assert doubt == pytest.approx(wanted, rel=1e-3, abs=1e-5 * np.diagonal(wanted).max())
 
 
 def test_exact_frequencies_have_no_sampling_error():

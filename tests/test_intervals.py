@@ -2,7 +2,8 @@ import numpy as np
 import pytest
 
 import labelfree as lf
-from labelfree._intervals import covariance_of_logits, spread_of
+from labelfree._gold import _calibrated
+from labelfree._intervals import covariance_of_logits, jackknife, spread_of
 from labelfree._latent_class import Model, Prior, information
 from labelfree._products import Blocks
 
@@ -16,6 +17,20 @@ def fitted(items=4000, seed=1, missing=0.0):
         seed=seed,
     )
     return drawn, lf.estimate(drawn.votes, missing=-1, dependence="ignore")
+
+
+def difficult(items=4000, classifiers=8, seed=3):
+    """Votes that share errors on hard items, and the true classes."""
+    random = np.random.default_rng(seed)
+    truth = random.random(items) < 0.6
+    trait = np.where(truth, 1.0, -1.0) + random.normal(size=items)
+    slope, shift = random.uniform(0.7, 1.5, classifiers), random.normal(0, 0.4, classifiers)
+    votes = random.random((items, classifiers)) < 1 / (1 + np.exp(-shift - slope * trait[:, None]))
+    return votes.astype(np.int8), truth.astype(int)
+
+
+def logit(share):
+    return np.log(share / (1 - share))
 
 
 def covariance_of(drawn, estimate):
@@ -84,6 +99,61 @@ def test_error_of_an_items_log_odds_is_that_of_the_delta_method(missing):
     ends = estimate.probability_interval(drawn.votes[:50])
     odds = np.log(ends / (1 - ends))
     np.testing.assert_allclose(odds[:, 1] - odds[:, 0], 2 * 1.959964 * expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize("gold", [False, True])
+def test_items_have_intervals_where_difficulty_is_shared(gold):
+    """Of a + τ ℓ: τ² Var(ℓ), and what the line through the gold adds."""
+    votes, truth = difficult()
+    known = {place: int(truth[place]) for place in range(0, 4000, 80)} if gold else None
+    estimate = lf.estimate(votes, gold=known)
+    assert estimate.dependence == "difficulty"
+    ends = estimate.probability_interval(votes)
+    probability = estimate.probability(votes)
+    assert ((ends[:, 0] < probability) & (probability < ends[:, 1])).all()
+    again = np.diff(logit(estimate.probability_interval(votes, 0.5)))
+    np.testing.assert_allclose(np.diff(logit(ends)), again * 1.959964 / 0.6744898, rtol=1e-5)
+    plain = lf.estimate(votes, dependence="ignore")
+    width = estimate._choice.slope * np.diff(logit(plain.probability_interval(votes)))[:, 0]
+    if not gold:
+        np.testing.assert_allclose(np.diff(logit(ends))[:, 0], width, rtol=1e-6)
+        return
+    places = np.array(sorted(known))
+    odds = logit(plain.probability(votes))
+    line = _calibrated(odds[places], truth[places].astype(float), lf.estimate(votes)._choice.slope)
+    assert line[0] == pytest.approx(
+        [logit(probability[0]) - estimate._choice.slope * odds[0], estimate._choice.slope], abs=1e-6
+    )
+    design = np.stack([np.ones_like(odds), odds], axis=1)
+    added = ((design @ line[2]) * design).sum(axis=1)
+    expected = np.sqrt(width**2 + (2 * 1.959964) ** 2 * added)
+    np.testing.assert_allclose(np.diff(logit(ends))[:, 0], expected, rtol=1e-5)
+
+
+def test_items_of_a_part_of_the_classifiers_have_the_intervals_of_votes_missing():
+    drawn = lf.simulate.votes(5000, classifiers=7, copies=[(1, 4)], copying=0.9, seed=2)
+    estimate = lf.estimate(drawn.votes)
+    assert estimate.dependence == "groups"
+    hidden = drawn.votes.copy()
+    hidden[:, [2, 4]] = -1
+    kept = [0, 1, 3, 5, 6]
+    names = [estimate.classifiers[place] for place in kept]
+    np.testing.assert_allclose(
+        estimate.probability_interval(drawn.votes[:, kept], classifiers=names),
+        estimate.probability_interval(hidden, missing=-1),
+    )
+
+
+@pytest.mark.parametrize("options", [{}, {"method": "tensor"}, {"gold": True}])
+def test_intervals_of_items_come_back_from_a_file(tmp_path, options):
+    drawn = lf.simulate.votes(5000, classifiers=7, copies=[(1, 4)], copying=0.9, seed=2)
+    gold = {place: int(drawn.truth[place]) for place in range(60)} if "gold" in options else None
+    estimate = lf.estimate(drawn.votes, **{**options, "gold": gold})
+    estimate.save(tmp_path / "e.json")
+    np.testing.assert_array_equal(
+        lf.load(tmp_path / "e.json").probability_interval(drawn.votes),
+        estimate.probability_interval(drawn.votes),
+    )
 
 
 def test_covariance_is_the_inverse_of_the_information_and_zero_where_a_rate_is_known():
@@ -178,3 +248,20 @@ def test_moment_methods_have_intervals_of_their_own_that_are_wider_for_the_tenso
     tensor = lf.estimate(drawn.votes, method="tensor").interval("prevalence")
     best = lf.estimate(drawn.votes).interval("prevalence")
     assert np.diff(tensor)[0] > np.diff(best)[0]
+
+
+def test_the_jackknife_is_the_spread_over_fresh_draws():
+    """Of a mean of votes, whose covariance is known in closed form: p (1 − p) / n on the plain scale."""
+    drawn = lf.simulate.votes(6000, classifiers=4, prevalence=0.4, seed=6)
+    counted = lf.tally(drawn.votes)
+
+    def model_of(part):
+        share = part.counts @ part.codes() / part.counts.sum()
+        return Model.binary(0.0, share, np.full(4, 0.5))
+
+    share = drawn.votes.mean(axis=0)
+    covariance = jackknife(model_of(counted), counted, model_of)
+    error = np.sqrt(np.diagonal(covariance)[2::2])
+    np.testing.assert_allclose(error, 1 / np.sqrt(6000 * share * (1 - share)), rtol=0.35)
+    assert not np.diagonal(covariance)[1::2].any()
+    assert not covariance[0].any()

@@ -200,11 +200,18 @@ def grouped(
 
 
 def calibrated(
-    blocks: Blocks, choice: Choice, fitted: Fit, gold: GoldItems, *, prior: Prior
+    blocks: Blocks,
+    choice: Choice,
+    fitted: Fit,
+    gold: GoldItems,
+    *,
+    prior: Prior,
+    believed: NDArray[np.bool_],
 ) -> Choice | None:
     """Let gold labels check the direction; and, where items differ in difficulty, calibrate all else.
 
     Where the votes themselves tell the rates, thousands of them tell more than a few gold labels.
+    `believed` are the rates, (m, 2) by true class, of which the user gave a prior.
 
     Returns
     -------
@@ -218,8 +225,7 @@ def calibrated(
     if choice.dependence != DIFFICULTY:
         return replace(choice, gold=len(truth))
     model, spread = found.model, gold_spread(found)
-    if prior.fixed_rates is not None or prior.fixed_classes:
-        model, spread = _held(model, spread, fitted.model, prior)
+    model, spread = _held(model, spread, fitted.model, prior, believed)
     return replace(
         choice,
         model=model,
@@ -241,19 +247,35 @@ def _doubt_of_line(choice: Choice, fitted: Fit, found: Gold) -> Array | None:
     return np.asarray(own + by_line @ found.line_covariance @ by_line.T)
 
 
-def _held(model: Model, spread: Spread, fitted: Model, prior: Prior) -> tuple[Model, Spread]:
-    """Keep what is known as it is, with no error."""
-    fixed = (
-        np.zeros(fitted.confusion.shape[:2], dtype=bool)
-        if prior.fixed_rates is None
-        else prior.fixed_rates
-    )
-    confusion = np.where(fixed[:, :, None], fitted.confusion, model.confusion)
-    classes = fitted.class_probabilities if prior.fixed_classes else model.class_probabilities
+def _held(
+    model: Model, spread: Spread, fitted: Model, prior: Prior, believed: NDArray[np.bool_]
+) -> tuple[Model, Spread]:
+    """Keep what is known as it is, with no error, and let Beta priors of single rates pull at theirs.
+
+    A gold estimate r with standard error s tells as much as r (1 − r) / s² votes on items of a known
+    class; the prior's pseudo-votes are added to those.
+    """
+    fixed = np.zeros_like(believed) if prior.fixed_rates is None else prior.fixed_rates
+    confusion = model.confusion.copy()
     centre, error = dict(spread.centre), dict(spread.error)
     for name, true in (("specificity", 0), ("sensitivity", 1)):
-        centre[name] = np.where(fixed[:, true], confusion[:, true, true], centre[name])
-        error[name] = np.where(fixed[:, true], 0.0, error[name])
+        known, pulled, own = fixed[:, true], believed[:, true], prior.confusion[:, true]
+        rate = confusion[:, true, true]
+        votes = rate * (1 - rate) / np.maximum(error[name], 1e-12) ** 2
+        total = votes + own.sum(axis=1)
+        middle = np.where(pulled, (votes * centre[name] + own[:, true]) / total, centre[name])
+        rate = np.where(pulled, (votes * rate + own[:, true]) / total, rate)
+        rate = np.where(known, fitted.confusion[:, true, true], rate)
+        centre[name] = np.where(known, rate, middle)
+        error[name] = np.where(pulled, np.sqrt(rate * (1 - rate) / total), error[name])
+        error[name] = np.where(known, 0.0, error[name])
+        confusion[:, true, true], confusion[:, true, 1 - true] = rate, 1 - rate
+    told = (fixed | believed).any(axis=1)
+    both = np.hypot(error["sensitivity"], error["specificity"]) / 2
+    middle = (centre["sensitivity"] + centre["specificity"]) / 2
+    centre["balanced_accuracy"] = np.where(told, middle, centre["balanced_accuracy"])
+    error["balanced_accuracy"] = np.where(told, both, error["balanced_accuracy"])
+    classes = fitted.class_probabilities if prior.fixed_classes else model.class_probabilities
     if prior.fixed_classes:
         centre["prevalence"], error["prevalence"] = classes[1:].reshape(()), np.zeros(())
     return Model(classes, confusion), Spread(centre, error, spread.plain)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from labelfree._choice import Choice, GoldItems, calibrated, dependent, independent
+from labelfree._choice import DIFFICULTY, Choice, GoldItems, calibrated, dependent, independent
 from labelfree._consensus import winners
 from labelfree._dependence import Alarm, alarm
 from labelfree._errors import OptionsError, VotesError, listed
@@ -107,6 +107,7 @@ def estimate(
     dependence : {"auto", "test", "ignore"} or sequence of groups of names, default "auto"
         "auto" tests whether the classifiers share errors and models it where they do; "test" only
         tests; "ignore" does neither; groups, as ``[("a", "b")]``, are taken as classifiers that copy one another.
+        Only method "map" models shared errors by votes alone; the others test.
     level : float, default 0.95
         Of the intervals.
     vector : {"triplets", "log-linear", "iterated"}, default "triplets"
@@ -146,7 +147,7 @@ def estimate(
         checked, counted = settled(_votes_with_gold(votes, gold, options))
         known_items = gold_items(gold, checked)
     _check_tally(counted)
-    groups = _groups_asked(dependence, counted.classifiers)
+    groups = _groups_asked(dependence, counted.classifiers, method)
     facts = _facts(known, counted.classifiers)
     findings = Findings()
     walk = _Walk(counted, method, vector, prevalence, prior, facts, known_items)
@@ -220,9 +221,11 @@ class _Walk:
         tested = Alarm(False, 1.0, np.zeros((len(self.seen.mean),) * 2), (0, 1))
         if not _is(dependence, "ignore"):
             tested = alarm(self.blocks, self.seen, fitted, self.prior, self.covariance)
-        if self.method == "map" and (groups or (tested.raised and _is(dependence, "auto"))):
+        # The moment methods model nothing; but gold labels calibrate under every method.
+        models = self.method == "map" or self.gold is not None
+        if groups or (models and tested.raised and _is(dependence, "auto")):
             other, _ = self._spectral(self.blocks, "tensor")
-            choice = dependent(
+            modelled = dependent(
                 self.blocks,
                 self.seen,
                 choice,
@@ -233,9 +236,16 @@ class _Walk:
                 prevalence=self.prevalence,
                 groups=groups,
             )
+            if self.method == "map" or modelled.dependence == DIFFICULTY:
+                choice = modelled
         if self.gold is None:
             return choice, tested
-        checked = calibrated(self.blocks, choice, fitted, self.gold, prior=self.prior)
+        believed = np.zeros((len(self.seen.mean), 2), dtype=bool)
+        for place in self.facts.believed:
+            believed[place] = True
+        checked = calibrated(
+            self.blocks, choice, fitted, self.gold, prior=self.prior, believed=believed
+        )
         if checked is not None or self.turned:
             return choice if checked is None else checked, tested
         self.turned, self.found = True, self.found.turned()
@@ -392,7 +402,7 @@ def _check_tally(counted: Tally) -> None:
         )
 
 
-def _groups_asked(dependence: Any, classifiers: tuple[str, ...]) -> list[list[int]]:
+def _groups_asked(dependence: Any, classifiers: tuple[str, ...], method: str) -> list[list[int]]:
     """Places of the user's own groups; none where a word is given."""
     if isinstance(dependence, str):
         if dependence not in DEPENDENCE:
@@ -409,6 +419,10 @@ def _groups_asked(dependence: Any, classifiers: tuple[str, ...]) -> list[list[in
             f"got {listed([repr(dependence)])}; a group is a list of names."
         )
     groups = [list(group) for group in dependence]
+    if groups and method != "map":
+        raise OptionsError(
+            f"dependence= names groups, which only method='map' can model, got method={method!r}; leave one of them out."
+        )
     members = [name for group in groups for name in group]
     unknown = [name for name in members if name not in classifiers]
     if unknown:
