@@ -1,7 +1,8 @@
 """Errors when classifiers copy one another: the plain model, the groups found, a majority vote.
 
 Ten classifiers, 5000 items, b = .3, rates ~ U(.5, .8); each member of a group copies the vote of the
-group's first with probability q. Run: python benchmarks/dependence.py [data sets a row]
+group's first with probability q. "groups found" is what `lf.estimate` answers by default; its seconds are
+those of the whole call. Run: python benchmarks/dependence.py [data sets a row]
 """
 
 import sys
@@ -12,13 +13,10 @@ import numpy as np
 
 import labelfree as lf
 from labelfree._categories import whole_partition
-from labelfree._consensus import majority_rule, winners
-from labelfree._dependence import standardised_residuals
-from labelfree._group_model import GroupModel, covariance_of_logits
-from labelfree._groups import find_groups, group_rule, largest_cross_residual
-from labelfree._latent_class import Prior
-from labelfree._moments import moments
-from labelfree._products import Block, Blocks
+from labelfree._consensus import winners
+from labelfree._group_model import GroupModel
+from labelfree._groups import group_rule
+from labelfree._products import Block
 
 CASES = {
     "independent": ([], 0.0),
@@ -46,19 +44,6 @@ def draw(groups, copying, each):
     return votes, own
 
 
-def found_in(votes, prior):
-    """Find the groups, by BIC and by the residuals across them."""
-    blocks = Blocks(lf.tally(votes.votes))
-    seen = moments(blocks)
-
-    def explains(model):
-        covariance = covariance_of_logits(blocks, model, prior)
-        residuals = standardised_residuals(seen, model.marginal(), covariance, ITEMS)
-        return largest_cross_residual(residuals, model.partition) < 3.3
-
-    return find_groups(blocks, seen, prior, explains=explains)
-
-
 def table(group, own, copying):
     """Pr(votes of a group given class), (2, 2^g)."""
     found = np.empty((2, 1 << len(group)))
@@ -81,8 +66,11 @@ def oracle(groups, own, copying):
     return group_rule(GroupModel(partition, PREVALENCE, tables, 0.0, 0, 0.0, True))
 
 
-def accuracy(rule, votes):
-    labels = winners(rule.scores(Block(votes.votes, np.ones(ITEMS), 2)))
+def labels_of(rule, votes):
+    return winners(rule.scores(Block(votes.votes, np.ones(ITEMS), 2)))
+
+
+def accuracy(labels, votes):
     return np.mean([(labels[votes.truth == y] == y).mean() for y in (0, 1)])
 
 
@@ -94,23 +82,22 @@ def errors(prevalence, sensitivity, specificity, votes):
 def row(groups, copying, number):
     """Mean over data sets: errors and consensus of each way, share of exact partitions, seconds."""
     rows = []
-    prior = Prior.flat(CLASSIFIERS, 2, 1.0)
     for each in range(number):
         votes, own = draw(groups, copying, each)
         plain = lf.estimate(votes.votes, dependence="ignore")
         start = time.perf_counter()
-        found = found_in(votes, prior)
+        found = lf.estimate(votes.votes)
         seconds = time.perf_counter() - start
-        plain_labels = plain.label(votes.votes)
         rows.append(
             [
                 *errors(plain.prevalence, plain.sensitivity, plain.specificity, votes),
                 *errors(found.prevalence, found.sensitivity, found.specificity, votes),
-                set(found.groups) == set(groups),
-                accuracy(majority_rule(CLASSIFIERS), votes),
-                np.mean([(plain_labels[votes.truth == y] == y).mean() for y in (0, 1)]),
-                accuracy(group_rule(found), votes),
-                accuracy(oracle(groups, own, copying), votes),
+                set(found.groups)
+                == {tuple(found.classifiers[i] for i in group) for group in groups},
+                accuracy(plain.label(votes.votes, rule="majority"), votes),
+                accuracy(plain.label(votes.votes), votes),
+                accuracy(found.label(votes.votes), votes),
+                accuracy(labels_of(oracle(groups, own, copying), votes), votes),
                 seconds,
             ]
         )

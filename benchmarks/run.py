@@ -9,6 +9,7 @@ import speed
 
 OTHERS = {
     "estimators.py": "errors of the ways to v, and of the methods, beside the Cramér–Rao bound",
+    "cost.py": "what intervals, alarm, verdict and the models of shared errors cost",
     "coverage.py --sets 400": "how often the intervals hold the truth, on simulated votes",
     "coverage.py --real": "the same on real votes, without labels and with gold labels",
     "dependence.py": "errors when classifiers copy one another",
