@@ -44,6 +44,7 @@ The rooms, in the order that data walks through them (each may call those above 
     sklearn        SpectralEnsemble: the scikit-learn face (extra: sklearn)
     _terminal      what a person reads in a terminal
     _arguments     what stands behind a command: its options
+    _program       the program around the commands: errors in a sentence, exit codes
     _cli           arguments in, words out
 
 JNK in the comments is Jaffe, Nadler and Kluger (AISTATS 2015), the source of the method; PNAS is

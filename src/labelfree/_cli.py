@@ -6,51 +6,28 @@ tables and the rest of the heavy parts are imported inside the commands, so that
 
 from __future__ import annotations
 
-import json
-import os
 import sys
-import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import asdict
 from io import TextIOWrapper
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
-from typer.core import TyperGroup
 
 import labelfree
 from labelfree._arguments import (
-    Classifier,
-    Classifiers,
-    Dependence,
-    Duplicates,
-    Gold,
-    Item,
-    Known,
+    AsJson,
+    Grading,
     Level,
-    Method,
-    Missing,
     Out,
-    Positive,
-    Prevalence,
-    Prior,
-    Vector,
-    Vote,
     VotesFile,
-    dependence_of,
-    gold_of,
-    known_of,
-    names_of,
     numbers_of,
     positions_of,
-    reading_of,
+    with_options_apart,
 )
-from labelfree._errors import LabelfreeError, LabelfreeWarning, OptionsError
+from labelfree._errors import OptionsError
+from labelfree._program import Program, print_json, working
 from labelfree._terminal import (
-    in_shell_words,
-    printable,
     show_against_truth,
     show_by_prevalence,
     show_estimate,
@@ -59,87 +36,8 @@ from labelfree._terminal import (
     show_simulated,
 )
 
-BAD_INPUT = 2
-INTERRUPTED = 130  # 128 + SIGINT, as shells have it
-
-
-# --- what goes wrong, in one sentence -----------------------------------------------------------
-
-
-class _Program(TyperGroup):
-    """The commands, with every error of bad input said in one sentence on stderr, exit code 2."""
-
-    def main(self, *args: Any, **options: Any) -> Any:
-        if not options.get("standalone_mode", True):
-            return super().main(*args, **options)
-        try:
-            code = super().main(*args, **{**options, "standalone_mode": False})
-        except LabelfreeError as error:
-            _complain(in_shell_words(str(error)))
-            code = BAD_INPUT
-        except MemoryError:
-            _complain("The votes do not fit into memory; give fewer items at a time.")
-            code = BAD_INPUT
-        except OSError as error:
-            _complain(
-                f"The answer cannot be written: {error.strerror}; make room, or send it elsewhere."
-            )
-            _drop_output()
-            code = BAD_INPUT
-        except typer.Abort:
-            code = INTERRUPTED
-        except Exception as error:
-            if not hasattr(error, "format_message"):  # Typer's own errors of usage have it
-                raise
-            _complain(_usage_sentence(error))
-            code = BAD_INPUT
-        sys.exit(code if isinstance(code, int) else 0)
-
-    def invoke(self, ctx: Any) -> Any:
-        with _warnings_as_lines():
-            answer = super().invoke(ctx)
-            sys.stdout.flush()  # a reader that has gone shows here, where it can still be handled
-            return answer
-
-
-def _usage_sentence(error: Any) -> str:
-    sentence = error.format_message()
-    if sentence and sentence[-1] not in ".?!":
-        sentence += "."
-    context = getattr(error, "ctx", None)
-    return f"{sentence} See '{context.command_path} --help'." if context and sentence else sentence
-
-
-def _drop_output() -> None:
-    """Send what is left nowhere, so that the interpreter does not fail on it again at its end."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
-def _complain(sentence: str) -> None:
-    if sentence:
-        typer.echo(f"labelfree: {printable(sentence)}", err=True)
-
-
-@contextmanager
-def _warnings_as_lines() -> Iterator[None]:
-    said = set()
-    with warnings.catch_warnings():
-        warnings.simplefilter("always", LabelfreeWarning)
-        usual = warnings.showwarning
-
-        def show(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
-            if not issubclass(category, LabelfreeWarning):
-                usual(message, category, *where, **more)
-            elif str(message) not in said:
-                said.add(str(message))
-                _complain(f"warning: {in_shell_words(str(message))}")
-
-        warnings.showwarning = show
-        yield
-
-
 app = typer.Typer(
-    cls=_Program,
+    cls=Program,
     name="labelfree",
     no_args_is_help=True,
     add_completion=False,
@@ -178,58 +76,31 @@ def _program(
     epilog="Example:\n\n  labelfree simulate -o votes.csv\n  labelfree estimate votes.csv\n"
     "  labelfree estimate votes.csv --json > estimate.json"
 )
+@with_options_apart
 def estimate(
     votes: VotesFile,
-    method: Method = "map",
-    prevalence: Prevalence = None,
-    positive: Positive = None,
-    missing: Missing = None,
-    classifiers: Classifiers = None,
-    item: Item = None,
-    classifier: Classifier = None,
-    vote: Vote = None,
-    duplicates: Duplicates = None,
-    known: Known = None,
-    gold: Gold = None,
-    dependence: Dependence = None,
-    level: Level = 0.95,
-    prior: Prior = 1.0,
-    vector: Vector = "triplets",
+    how: Grading,
     by_prevalence: Annotated[
         bool,
         typer.Option(
             "--by-prevalence", help="Show what each rate would be at other prevalences, too."
         ),
     ] = False,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print the estimate as JSON, for machines.")
-    ] = False,
+    as_json: AsJson = False,
     save: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Keep the estimate, for label --estimate."),
     ] = None,
 ) -> None:
     """Grade the classifiers of a file of votes."""
-    found = labelfree.estimate(
-        votes,
-        method=method,
-        prevalence=prevalence,
-        positive=positive,
-        classifiers=names_of(classifiers),
-        known=known_of(known),
-        gold=gold_of(gold, item),
-        dependence=dependence_of(dependence),
-        level=level,
-        prior=prior,
-        vector=vector,
-        **reading_of(missing, item, classifier, vote, duplicates),
-    )
+    with working(f"grading the classifiers of {votes}"):
+        found = labelfree.estimate(votes, **how.options())
     if save is not None:
         found.save(save)
     if as_json:
         known_rates = found.verdict.level != "unidentified"
         more = {"by_prevalence": found.by_prevalence() if known_rates else None}
-        _print_json(found.as_dict() | (more if by_prevalence else {}))
+        print_json(found.as_dict() | (more if by_prevalence else {}))
         return
     show_estimate(found)
     if by_prevalence:
@@ -240,10 +111,12 @@ def estimate(
     epilog="Example:\n\n  labelfree simulate -o votes.csv\n"
     "  labelfree label votes.csv -o labels.csv"
 )
+@with_options_apart
 def label(
     context: typer.Context,
     votes: VotesFile,
     output: Out,
+    how: Grading,
     rule: Annotated[
         str,
         typer.Option(
@@ -259,49 +132,20 @@ def label(
             help="Use an estimate that estimate --save kept. By default these votes are graded first.",
         ),
     ] = None,
-    method: Method = "map",
-    prevalence: Prevalence = None,
-    positive: Positive = None,
-    missing: Missing = None,
-    classifiers: Classifiers = None,
-    item: Item = None,
-    classifier: Classifier = None,
-    vote: Vote = None,
-    duplicates: Duplicates = None,
-    known: Known = None,
-    gold: Gold = None,
-    dependence: Dependence = None,
-    level: Level = 0.95,
-    prior: Prior = 1.0,
-    vector: Vector = "triplets",
 ) -> None:
     """Label every item by the consensus of its votes."""
     from labelfree._files import kind_of, read_frame, write_frame
 
     kind_of(output)
-    reading = reading_of(missing, item, classifier, vote, duplicates)
-    names = names_of(classifiers)
     if saved is not None:
         _refuse_grading_options(context)
         found = labelfree.load(saved)
-    table = read_frame(votes)
-    if saved is None:
-        found = labelfree.estimate(
-            table,
-            method=method,
-            prevalence=prevalence,
-            positive=positive,
-            classifiers=names,
-            known=known_of(known),
-            gold=gold_of(gold, item),
-            dependence=dependence_of(dependence),
-            level=level,
-            prior=prior,
-            vector=vector,
-            **reading,
-        )
-    labelled = found.label(table, rule=rule, **reading, **({"classifiers": names} if names else {}))
-    write_frame(labelled, output)
+    with working(f"labelling the items of {votes}"):
+        table = read_frame(votes)
+        if saved is None:
+            found = labelfree.estimate(table, **how.options())
+        labelled = found.label(table, rule=rule, **how.again())
+        write_frame(labelled, output)
     show_labels(found, labelled, output)
 
 
@@ -309,10 +153,6 @@ _GRADING = (
     *("method", "prevalence", "positive", "known", "gold"),
     *("dependence", "level", "prior", "vector"),
 )
-
-
-def _print_json(answer: dict[str, Any]) -> None:
-    typer.echo(json.dumps(answer, indent=1, allow_nan=False))
 
 
 def _refuse_grading_options(context: typer.Context) -> None:
@@ -408,9 +248,7 @@ def plan(
     missing: Annotated[
         float, typer.Option(metavar="P", help="Share of votes expected to be missing.")
     ] = 0.0,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print the plan as JSON, for machines.")
-    ] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Say how many items, or gold labels, make the intervals narrow enough.
 
@@ -427,7 +265,7 @@ def plan(
         missing=missing,
     )
     if as_json:
-        _print_json(asdict(planned))
+        print_json(asdict(planned))
         return
     show_plan(planned)
 
