@@ -26,6 +26,7 @@ The rooms, in the order that data walks through them (each may call those above 
     _difficulty    items unlike in difficulty: the one-trait model, tempering
     _tempered_error  how far tempered rates may be off by sampling
     _gold          a few gold labels calibrate the rest
+    _sql           names, labels and numbers as each database spells them
     _consensus     rates -> the linear rule: labels, probabilities, SQL
     _tensors       K classes from second and third moments: three groups, completion
     _groups        which classifiers share errors: pointer, candidates, choice

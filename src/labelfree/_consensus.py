@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from labelfree._latent_class import Model
 from labelfree._patterns import Reader, codes_of_words, read_all, words_of
 from labelfree._products import Block
+from labelfree._sql import Dialect, dialect_of
 from labelfree._votes import Label, Votes
 
 Array = NDArray[np.float64]
@@ -274,55 +275,52 @@ def _shown(scores: Array) -> Array:
 # --- SQL --------------------------------------------------------------------------------------
 
 
-def sql(rule: Rule, classifiers: Sequence[str], classes: Sequence[Label]) -> str:
+def sql(
+    rule: Rule,
+    classifiers: Sequence[str],
+    classes: Sequence[Label],
+    dialect: str | None = None,
+) -> str:
     """Write the probability of the positive class as one SQL expression over the classifiers' columns.
 
     Numbers are written so that they read back exactly; the exponent is held within ±700, where no
     engine overflows.
     """
+    spelling = dialect_of(dialect)
+    name, literal, number = spelling.name, spelling.literal, spelling.number
     odds = rule.weights[:, :, 1] - rule.weights[:, :, 0]
     joined = {member for group in rule.together for member in group.members}
-    terms = [repr(float(rule.intercept[1] - rule.intercept[0]))]
-    for place, (name, weights) in enumerate(zip(classifiers, odds, strict=True)):
+    terms = [number(rule.intercept[1] - rule.intercept[0])]
+    for place, (classifier, weights) in enumerate(zip(classifiers, odds, strict=True)):
         if place not in joined:
             cases = " ".join(
-                f"WHEN {_literal(label)} THEN {float(weight)!r}"
+                f"WHEN {literal(label)} THEN {number(weight)}"
                 for label, weight in zip(classes, weights, strict=True)
             )
-            terms.append(f"CASE {_quoted(name)} {cases} ELSE 0.0 END")
-    terms += [_sql_together(group, classifiers, classes) for group in rule.together]
+            terms.append(f"CASE {name(classifier)} {cases} ELSE {number(0)} END")
+    terms += [_sql_together(group, classifiers, classes, spelling) for group in rule.together]
     low, high = rule.limits or (-MOST_EXPONENT, MOST_EXPONENT)
     log_odds = "\n  + ".join(terms)
+    one = number(1)
     return (
-        f"1.0 / (1.0 + EXP(-GREATEST({float(low)!r}, LEAST({float(high)!r},\n    {log_odds}\n))))"
+        f"{one} / ({one} + EXP(-GREATEST({number(low)}, LEAST({number(high)},\n    {log_odds}\n))))"
     )
 
 
-def _sql_together(group: Together, classifiers: Sequence[str], classes: Sequence[Label]) -> str:
+def _sql_together(
+    group: Together, classifiers: Sequence[str], classes: Sequence[Label], spelling: Dialect
+) -> str:
     """One case for each joint vote of a group; a vote that is neither label counts as missing."""
     cases = []
     for place, (negative, positive) in enumerate(group.table.tolist()):
         digits = [place // 3**position % 3 - 1 for position in range(len(group.members))]
         votes = [
-            f"{_quoted(classifiers[member])} = {_literal(classes[code])}"
+            f"{spelling.name(classifiers[member])} = {spelling.literal(classes[code])}"
             for member, code in zip(group.members, digits, strict=True)
             if code >= 0
         ]
-        cases.append(
-            (len(votes), f"WHEN {' AND '.join(votes) or 'TRUE'} THEN {positive - negative!r}")
-        )
+        score = spelling.number(positive - negative)
+        cases.append((len(votes), f"WHEN {' AND '.join(votes) or 'TRUE'} THEN {score}"))
     # The first case that holds is taken, so those that name more votes come first.
     cases.sort(key=lambda case: -case[0])
     return "CASE " + "\n      ".join(text for _, text in cases) + " END"
-
-
-def _quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
-
-
-def _literal(label: Any) -> str:
-    if isinstance(label, bool | np.bool_):
-        return "TRUE" if label else "FALSE"
-    if isinstance(label, int | float | np.number):
-        return repr(label.item() if isinstance(label, np.generic) else label)
-    return "'" + str(label).replace("'", "''") + "'"

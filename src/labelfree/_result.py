@@ -383,9 +383,21 @@ class Estimate:
 
         return each_item(checked, ends)
 
-    def sql(self) -> str:
-        """Write :meth:`probability` as one SQL expression over columns named like the classifiers."""
-        return sql(self._chosen().rule, self.classifiers, self.classes)
+    def sql(self, dialect: str | None = None) -> str:
+        """Write :meth:`probability` as one SQL expression over columns named like the classifiers.
+
+        Parameters
+        ----------
+        dialect : {"ansi", "postgres", "duckdb", "spark", "bigquery", "snowflake"}, optional
+            Whose spelling of names, labels and numbers; by default that of standard SQL.
+
+        Returns
+        -------
+        str
+            Computed in double precision; equal to :meth:`probability` to 1e-12. A vote that is no
+            label, NULL among them, counts as missing.
+        """
+        return sql(self._chosen().rule, self.classifiers, self.classes, dialect)
 
     def _prepared(self, votes: Any, rule: str, reading: Mapping[str, Any]) -> tuple[Votes, Rule]:
         checked, order = read_again(
