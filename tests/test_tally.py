@@ -9,7 +9,7 @@ import pytest
 from scipy.sparse import csr_array
 
 import labelfree as lf
-from labelfree import Tally, _patterns, _tally, _votes, simulate, tally
+from labelfree import Tally, _counting, _patterns, _votes, simulate, tally
 from labelfree._tally import count_votes
 from labelfree._votes import Votes
 
@@ -96,7 +96,7 @@ def test_counts_are_those_of_a_plain_counter(m, classes, layout):
 @pytest.mark.parametrize("m", [4, 12, 20, 25])
 def test_stretches_with_and_without_missing_votes_are_counted_together(m, monkeypatch):
     monkeypatch.setattr(_patterns, "CELLS", 1)
-    monkeypatch.setattr(_tally, "SORT_ROWS", 100)
+    monkeypatch.setattr(_counting, "SORT_ROWS", 100)
     monkeypatch.setattr(os, "cpu_count", lambda: 3)
     codes = drawn(64 * 9 + 1, m, distinct=50)
     codes[64:256] = np.abs(codes[64:256])

@@ -13,6 +13,7 @@ The rooms, in the order that data walks through them (each may call those above 
     _votes         what a user has -> checked votes; the only importer of narwhals
     _patterns      a stretch of votes -> its patterns as bits
     _gold_labels   gold labels as given -> their votes and classes
+    _counting      votes -> their distinct patterns and counts; equal ones merged
     _tally         distinct vote patterns and their counts; tallies add up
     _products      the three products with the one-hot vote matrix
     _moments       tally -> means, covariances, third-moment sums
