@@ -9,7 +9,7 @@ import pytest
 from scipy.sparse import csr_array
 
 import labelfree as lf
-from labelfree import Tally, _counting, _patterns, _votes, simulate, tally
+from labelfree import Tally, _counting, _long_form, _patterns, simulate, tally
 from labelfree._tally import count_votes
 from labelfree._votes import Votes
 
@@ -144,8 +144,8 @@ def test_long_votes_come_out_the_same_whether_laid_out_dense_or_sparse(monkeypat
     )
     reading = {"classifier": "classifier", "vote": "vote"}
     as_dense = tally(long, **reading)
-    monkeypatch.setattr(_votes, "DENSE_CELLS", 0)
-    monkeypatch.setattr(_votes, "DENSE_SHARE", 2.0)
+    monkeypatch.setattr(_long_form, "DENSE_CELLS", 0)
+    monkeypatch.setattr(_long_form, "DENSE_SHARE", 2.0)
     as_sparse = tally(long.sample(fraction=1.0, shuffle=True, seed=1), **reading)
     assert as_sparse.is_sparse
     assert not as_dense.is_sparse

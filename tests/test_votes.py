@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 
 import labelfree as lf
-from labelfree import Tally, _tally, _votes, simulate, tally
+from labelfree import Tally, _long_form, _tally, simulate, tally
 from labelfree._patterns import Reader
 from labelfree._votes import read_votes
 
@@ -741,8 +741,8 @@ def plainly_without_repeats(table, duplicates):
 @pytest.mark.parametrize("duplicates", ["last", "drop"])
 def test_repeated_votes_of_the_long_form_against_a_plain_loop(duplicates, stored, monkeypatch):
     if stored == "sparse":
-        monkeypatch.setattr(_votes, "DENSE_CELLS", 0)
-        monkeypatch.setattr(_votes, "DENSE_SHARE", 2.0)
+        monkeypatch.setattr(_long_form, "DENSE_CELLS", 0)
+        monkeypatch.setattr(_long_form, "DENSE_SHARE", 2.0)
     random = np.random.default_rng(3)
     table = {
         "task": random.integers(0, 60, 500).tolist(),

@@ -10,7 +10,9 @@ The rooms, in the order that data walks through them (each may call those above 
     _labels        what may be a label, of which kind it is, which stands for which class
     _columns       columns of votes -> columns that can be compared with their classes
     _arrays        arrays and lists -> a table of votes
-    _votes         what a user has -> checked votes; the only importer of narwhals
+    _frames        dataframes of any kind -> columns of votes, and answers back
+    _long_form     one row a vote -> a table of votes, dense or sparse
+    _votes         what a user has -> checked votes
     _patterns      a stretch of votes -> its patterns as bits
     _gold_labels   gold labels as given -> their votes and classes
     _counting      votes -> their distinct patterns and counts; equal ones merged

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NoReturn, TypeAlias
+from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,6 +35,9 @@ from labelfree._labels import (
     refuse_many,
     refuse_third,
 )
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 # Kinds of arrays that are compared where they lie, and what they hold.
 IN_PLACE = {"b": "truth", "i": "number", "u": "number", "f": "number", "U": "text", "S": "bytes"}
@@ -74,7 +77,7 @@ class Learned:
         What stands for each class in the columns: the label as it is written there, or 0 … K−1.
     missing : tuple
         What stands for a missing vote in the columns, beside NaN.
-    columns : (n, m) array or tuple of m arrays of length n
+    columns : (n, m) array, tuple of m arrays of length n, or sparse (n, m) array
     may_hold : str
         What else later rows may hold: "any" other label, which is one more class then; or no other
         than the "named" classes, or than "two", of which one was said to be positive.
@@ -83,7 +86,7 @@ class Learned:
     classes: tuple[Label, ...]
     values: tuple[Any, ...]
     missing: tuple[Any, ...]
-    columns: Columns
+    columns: Columns | csr_array
     may_hold: str
 
 
