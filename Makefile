@@ -52,9 +52,10 @@ check: $(READY) ## lint, format and types; changes no source
 	@$(BIN)/ruff format --check
 	@$(BIN)/mypy
 
-fix: $(READY) ## repair what ruff can repair
+fix: $(READY) ## repair what ruff can repair; write the generated parts of the docs anew
 	@$(BIN)/ruff check --fix
 	@$(BIN)/ruff format
+	@$(BIN)/python docs/write_command_line.py
 
 bench: $(READY) ## measure speed and memory
 	@$(BIN)/python benchmarks/run.py

@@ -240,9 +240,10 @@ def test_json_is_all_there_is_on_stdout_and_has_the_documented_keys():
     assert all(ord(sign) < 128 for sign in succeed("estimate", "votes.csv", "--json"))
 
 
-def documented_keys():
+def documented_keys(heading="An estimate"):
     page = (ROOT / "docs" / "json.md").read_text()
-    return set(re.findall(r"^\| `([^`]+)` \|", page, re.MULTILINE))
+    section = page.partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
+    return set(re.findall(r"^\| `([^`]+)` \|", section, re.MULTILINE))
 
 
 def keys_of(found, before=""):
@@ -594,7 +595,9 @@ def test_plan_says_what_python_says():
         missing=0.1,
     )
     said = succeed("plan", *words, *more)
-    assert json.loads(succeed("plan", *words, *more, "--json")) == asdict(expected)
+    found = json.loads(succeed("plan", *words, *more, "--json"))
+    assert found == {"format": "labelfree.plan", "version": 1, **asdict(expected)}
+    assert keys_of(found) == documented_keys("A plan")
     assert "For 90 % intervals at most 0.08 wide" in said
     for number in (expected.items_for_rates, expected.items_for_prevalence, expected.gold):
         assert f" {number:,}\n" in said

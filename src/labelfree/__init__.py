@@ -36,9 +36,11 @@ The rooms, in the order that data walks through them (each may call those above 
     _dependence    do the classifiers err independently? the alarm
     _choice        which model the answer comes from
     _verdict       may the numbers be relied on?
+    _requirements  requirements as text, held against what was found
     _again         votes read again, for an answer that there is
     _saved         what was found <-> plain JSON values
     _result        Estimate: the answer, and what can be done with it
+    _comparison    two estimates: what changed, and is it more than chance?
     _estimate      estimate(votes) -> Estimate: the rooms above called in order
     _messages      messages between items and classifiers along the votes
     _rival         Rival: what another published method found
@@ -49,6 +51,7 @@ The rooms, in the order that data walks through them (each may call those above 
     _terminal      what a person reads in a terminal
     _arguments     what stands behind a command: its options
     _program       the program around the commands: errors in a sentence, exit codes
+    _questions     commands that ask something of an estimate
     _cli           arguments in, words out
 
 JNK in the comments is Jaffe, Nadler and Kluger (AISTATS 2015), the source of the method; PNAS is
@@ -56,6 +59,7 @@ Parisi, Strino, Nadler and Kluger (2014), on which it builds.
 """
 
 from labelfree import rivals, simulate
+from labelfree._comparison import Comparison, compare
 from labelfree._errors import (
     FileError,
     LabelfreeError,
@@ -66,6 +70,7 @@ from labelfree._errors import (
 )
 from labelfree._estimate import estimate
 from labelfree._plan import Plan, plan
+from labelfree._requirements import Check
 from labelfree._result import Estimate, load
 from labelfree._tally import Tally, tally
 from labelfree._verdict import Verdict
@@ -73,6 +78,8 @@ from labelfree._verdict import Verdict
 __version__ = "0.1.0"
 
 __all__ = [
+    "Check",
+    "Comparison",
     "Estimate",
     "FileError",
     "LabelfreeError",
@@ -83,6 +90,7 @@ __all__ = [
     "Tally",
     "Verdict",
     "VotesError",
+    "compare",
     "estimate",
     "load",
     "plan",

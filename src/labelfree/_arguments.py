@@ -31,6 +31,15 @@ VotesFile = Annotated[
         show_default=False,
     ),
 ]
+VotesOrEstimate = Annotated[
+    Path,
+    typer.Argument(
+        metavar="VOTES",
+        help="File of votes, as for estimate; or an estimate that estimate --save kept, a file that ends "
+        "in .json.",
+        show_default=False,
+    ),
+]
 Out = Annotated[
     Path,
     typer.Option(
@@ -206,6 +215,11 @@ class Grading(Reading):
     level: Level = 0.95
     prior: Prior = 1.0
     vector: Vector = "triplets"
+
+    @classmethod
+    def own(cls) -> list[str]:
+        """Names of the options for grading, without those for reading."""
+        return [each.name for each in fields(cls) if each.name not in Reading.__dataclass_fields__]
 
     def options(self) -> dict[str, Any]:
         """What Python would be given."""

@@ -7,7 +7,6 @@ tables and the rest of the heavy parts are imported inside the commands, so that
 from __future__ import annotations
 
 import sys
-from dataclasses import asdict
 from io import TextIOWrapper
 from pathlib import Path
 from typing import Annotated
@@ -25,8 +24,9 @@ from labelfree._arguments import (
     positions_of,
     with_options_apart,
 )
-from labelfree._errors import OptionsError
 from labelfree._program import Program, print_json, working
+from labelfree._questions import app as questions
+from labelfree._questions import refuse_grading_options
 from labelfree._terminal import (
     show_against_truth,
     show_by_prevalence,
@@ -40,7 +40,6 @@ app = typer.Typer(
     cls=Program,
     name="labelfree",
     no_args_is_help=True,
-    add_completion=False,
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -138,7 +137,7 @@ def label(
 
     kind_of(output)
     if saved is not None:
-        _refuse_grading_options(context)
+        refuse_grading_options(context, "--estimate")
         found = labelfree.load(saved)
     with working(f"labelling the items of {votes}"):
         table = read_frame(votes)
@@ -147,22 +146,6 @@ def label(
         labelled = found.label(table, rule=rule, **how.again())
         write_frame(labelled, output)
     show_labels(found, labelled, output)
-
-
-_GRADING = (
-    *("method", "prevalence", "positive", "known", "gold"),
-    *("dependence", "level", "prior", "vector"),
-)
-
-
-def _refuse_grading_options(context: typer.Context) -> None:
-    """A saved estimate is used as it is; say so rather than drop an option in silence."""
-    for name in _GRADING:
-        source = context.get_parameter_source(name)
-        if source is not None and source.name == "COMMANDLINE":
-            raise OptionsError(
-                f"--{name} does not go with --estimate, which brings its own; leave one of them out."
-            )
 
 
 @app.command(
@@ -186,7 +169,7 @@ def simulate(
     copying: Annotated[
         float, typer.Option(metavar="P", help="Chance that a copying classifier copies.")
     ] = 1.0,
-    seed: Annotated[int, typer.Option(help="The same seed gives the same votes.")] = 0,
+    seed: Annotated[int, typer.Option(metavar="N", help="The same seed gives the same votes.")] = 0,
 ) -> None:
     """Draw votes from random known rates, and keep the truth beside them.
 
@@ -265,7 +248,7 @@ def plan(
         missing=missing,
     )
     if as_json:
-        print_json(asdict(planned))
+        print_json(planned.as_dict())
         return
     show_plan(planned)
 
@@ -296,6 +279,9 @@ def demo() -> None:
             for words, rule in rules.items()
         },
     )
+
+
+app.add_typer(questions)  # their commands stand beside those above
 
 
 def main() -> None:

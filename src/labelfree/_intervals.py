@@ -48,6 +48,13 @@ class Spread:
         both = np.stack([self.centre[quantity] - reach, self.centre[quantity] + reach], axis=-1)
         return np.asarray(np.clip(both, 0.0, 1.0) if self.plain else expit(both))
 
+    def standard_error(self, quantity: str) -> Array:
+        """Standard error of the number itself, by the delta method."""
+        if self.plain:
+            return self.error[quantity]
+        middle = expit(self.centre[quantity])
+        return np.asarray(self.error[quantity] * middle * (1.0 - middle))
+
 
 def covariance_of_logits(blocks: Blocks, model: Model, prior: Prior) -> Array | None:
     """Covariance of the logits at the posterior mode, zero where they are known.

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,6 +18,7 @@ from labelfree._tally import tally
 
 Array = NDArray[np.float64]
 
+FORMAT, VERSION = "labelfree.plan", 1
 MOST_EXACT = 14  # classifiers whose patterns are all laid out; more are sampled
 SAMPLED = 20_000  # items that stand for all in the sampled information
 
@@ -47,6 +49,10 @@ class Plan:
     worth: float
     width: float
     level: float
+
+    def as_dict(self) -> dict[str, Any]:
+        """Everything as plain numbers: what ``plan --json`` prints."""
+        return {"format": FORMAT, "version": VERSION, **asdict(self)}
 
     def __str__(self) -> str:
         return (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -33,6 +33,7 @@ from labelfree._errors import (
 )
 from labelfree._intervals import QUANTITIES
 from labelfree._latent_class import Model
+from labelfree._requirements import Check, Figures, check
 from labelfree._saved import (
     FORMAT,
     VERSION,
@@ -165,6 +166,24 @@ class Estimate:
             return 2.0 * spread.ends("prevalence", level) - 1.0
         return spread.ends(quantity, level)
 
+    def standard_error(self, quantity: str) -> Array | None:
+        """Standard error of a rate or the prevalence, of sampling alone; None where there are no intervals.
+
+        Parameters
+        ----------
+        quantity : {"sensitivity", "specificity", "balanced_accuracy", "prevalence"}
+
+        Returns
+        -------
+        (m,) array, () array for the prevalence, or None
+        """
+        if quantity not in QUANTITIES:
+            raise OptionsError(
+                f"There is no {quantity!r}; standard errors are of {listed(QUANTITIES)}."
+            )
+        spread = self._chosen().spread
+        return None if spread is None else spread.standard_error(quantity)
+
     def _level(self, level: float | None) -> float:
         level = self.level if level is None else level
         if not 0 < level < 1:
@@ -256,6 +275,40 @@ class Estimate:
             columns[f"{rate}_high"] = nothing if ends is None else ends[:, 1].tolist()
         columns["note"] = list(self.notes)
         return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+
+    def check(self, requirements: str | Iterable[str], *, by: str = "interval") -> Check:
+        """Hold the estimate against requirements, as ``labelfree check`` does.
+
+        Parameters
+        ----------
+        requirements : str or sequence of str
+            Such as ``"judge_a.sensitivity >= 0.8"``, ``"all.balanced_accuracy > 60%"``,
+            ``"prevalence <= 0.3"``, ``"effective number >= 3"`` or ``"verdict != unidentified"``.
+        by : {"interval", "estimate"}
+            What is held against a bound: the end of the interval that is nearer to missing it, so
+            that chance does not pass for a good classifier; or the estimate itself.
+
+        Returns
+        -------
+        Check
+            True where all are met; ``.outcomes`` has one entry a requirement. A requirement on a
+            number that the votes do not tell is missed.
+        """
+        return check(requirements, self._figures(), by=by)
+
+    def _figures(self) -> Figures:
+        whole: dict[str, Any] = {
+            "prevalence": None,
+            "prevalence_low": None,
+            "prevalence_high": None,
+        }
+        if self._choice is not None:
+            whole["prevalence"] = self.prevalence
+            if self._choice.spread is not None:
+                whole["prevalence_low"], whole["prevalence_high"] = self.interval("prevalence")
+        whole["effective_number"] = None if self._choice is None else self.effective_number
+        whole["items"] = self.items
+        return Figures(self.table(), whole, self.verdict.level)
 
     def __repr__(self) -> str:
         rows = self.table()

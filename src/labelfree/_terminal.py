@@ -12,9 +12,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from labelfree._comparison import Change, Comparison, change_words
 from labelfree._errors import NotIdentifiedError, counted
 from labelfree._plan import Plan
-from labelfree._result import Estimate
+from labelfree._requirements import Check, found_words
+from labelfree._result import RATES, Estimate
 from labelfree.simulate import Simulated
 
 if TYPE_CHECKING:
@@ -32,7 +34,7 @@ ASSUMED = (0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95)
 
 # Arguments that errors and verdicts may name, and that are options of the command line.
 OPTIONS = (
-    *("classifier", "classifiers", "copies", "copying", "dependence", "duplicates", "gold"),
+    *("by", "classifier", "classifiers", "copies", "copying", "dependence", "duplicates", "gold"),
     *("item", "items"),
     *("known", "level", "method", "missing", "positive", "prevalence", "prior", "rule", "seed"),
     *("sensitivity", "specificity", "vector", "vote", "width"),
@@ -148,6 +150,69 @@ def show_labels(found: Estimate, labelled: pl.DataFrame, output: Path) -> None:
     out = _console()
     _print_line(out, f"{output}: labels of {_count(labelled.height)} items: {shares}")
     _show_verdict(out, found)
+
+
+def show_check(found: Estimate, checked: Check) -> None:
+    """Print what came of each requirement."""
+    from rich.text import Text
+
+    table = _table(("requirement", "found", ""))
+    for each in checked.outcomes:
+        table.add_row(
+            printable(each.requirement),
+            printable(found_words(each)),
+            Text("met", "green") if each.met else Text("missed", "bold red"),
+        )
+    table.columns[1].no_wrap, table.columns[1].overflow = False, "fold"
+    out = _console()
+    out.print(table)
+    missed = sum(not each.met for each in checked.outcomes)
+    what = "the end of the interval decides" if checked.by == "interval" else "the estimate decides"
+    out.print(f"\n{missed} of {counted(len(checked.outcomes), 'requirement')} missed; {what}")
+    _show_verdict(out, found)
+
+
+def show_comparison(compared: Comparison) -> None:
+    """Print every classifier's rates now and how far they moved, and what moved beyond chance."""
+    out = _console()
+    before, now = (_count(each) for each in compared.items)
+    out.print(f"now, and the change with its standard error; {before} items before, {now} now\n")
+    table = _table(
+        ("classifier", *(rate.replace("_", " ").removesuffix(" accuracy") for rate in RATES))
+    )
+    cells: dict[str, list[str]] = {}
+    for each in compared.changes:
+        if each.classifier is not None:
+            cells.setdefault(each.classifier, []).append(_change(each))
+    for name, row in cells.items():
+        table.add_row(printable(name), *row)
+    out.print(table)
+    out.print(f"\nprevalence {_change(compared.changes[-1])}")
+    for word, names in (("came", compared.came), ("went", compared.went)):
+        if names:
+            line = f"{word}: {', '.join(map(printable, names))}"
+            out.print(
+                textwrap.fill(line, out.width, subsequent_indent="  ", break_on_hyphens=False)
+            )
+    changed = compared.beyond_chance
+    out.print(f"\nbeyond chance (at 5 % over all of them): {counted(len(changed), 'figure')}")
+    for each in changed:
+        out.print(_indented(printable(change_words(each)), out.width))
+    if not compared.same_model:
+        words = (str(each) for each in compared.dependence)
+        out.print(
+            f"the model of shared errors was {', now '.join(words)}: rates may differ by that alone"
+        )
+    out.print(f"verdict {compared.verdict[0]}, now {compared.verdict[1]}")
+
+
+def _change(each: Change) -> str:
+    """``0.812 +.034±.020*``: now, the change and its standard error; a star beyond chance."""
+    if each.now is None or each.difference is None:
+        return _figure(each.now)
+    error = "" if each.error is None else f"±{_end(each.error)}"
+    moved = f"{each.difference + 0.0:+.3f}".replace("0.", ".")
+    return f"{_figure(each.now)} {moved}{error}{'*' if each.beyond_chance else ' '}"
 
 
 def show_simulated(names: Sequence[str], drawn: Simulated, output: Path, truth: Path) -> None:

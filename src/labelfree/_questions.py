@@ -1,0 +1,106 @@
+"""Commands that ask something of an estimate: check, compare, best, next. No logic of their own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+import labelfree
+from labelfree._arguments import AsJson, Grading, VotesOrEstimate, with_options_apart
+from labelfree._errors import OptionsError
+from labelfree._program import MISSED, Program, print_json, working
+from labelfree._result import Estimate
+from labelfree._terminal import show_check, show_comparison
+
+app = typer.Typer(cls=Program)
+
+SavedFile = Annotated[
+    Path,
+    typer.Argument(
+        metavar="ESTIMATE",
+        help="An estimate that estimate --save kept: a file that ends in .json.",
+        show_default=False,
+    ),
+]
+
+
+def estimate_of(votes: Path, how: Grading, context: typer.Context) -> Estimate:
+    """Read an estimate that was saved, or grade the votes."""
+    if votes.suffix != ".json":
+        with working(f"grading the classifiers of {votes}"):
+            return labelfree.estimate(votes, **how.options())
+    refuse_grading_options(context, f"{votes}, an estimate")
+    return labelfree.load(votes)
+
+
+def refuse_grading_options(context: typer.Context, other: str) -> None:
+    """A saved estimate is used as it is; say so rather than drop an option in silence."""
+    for name in ("positive", *Grading.own()):
+        source = context.get_parameter_source(name)
+        if source is not None and source.name == "COMMANDLINE":
+            raise OptionsError(
+                f"--{name} does not go with {other}, which brings its own; leave one of them out."
+            )
+
+
+@app.command(
+    epilog="Example:\n\n  labelfree simulate --seed 1 -o votes.csv\n"
+    '  labelfree check votes.csv --require "verdict != unidentified" '
+    '--require "any.sensitivity >= 0.6"'
+)
+@with_options_apart
+def check(
+    context: typer.Context,
+    votes: VotesOrEstimate,
+    how: Grading,
+    require: Annotated[
+        list[str],
+        typer.Option(
+            metavar="REQUIREMENT",
+            help='A bound on what is found: "ann.sensitivity >= 0.8", "all.balanced_accuracy > 60%", '
+            '"prevalence <= 0.3", "effective number >= 3", "verdict != unidentified". A name with <, > or = '
+            "in it goes in quotes of its own. May be given several times.",
+            show_default=False,
+        ),
+    ],
+    by: Annotated[
+        str,
+        typer.Option(
+            metavar="WORD",
+            help="What is held against a bound: interval takes the end that is nearer to missing it, "
+            "estimate the estimate itself.",
+        ),
+    ] = "interval",
+    as_json: AsJson = False,
+) -> None:
+    """Hold classifiers to requirements: exit code 1 if one is missed."""
+    found = estimate_of(votes, how, context)
+    checked = found.check(require, by=by)
+    if as_json:
+        print_json(checked.as_dict())
+    else:
+        show_check(found, checked)
+    if not checked.met:
+        raise typer.Exit(MISSED)
+
+
+@app.command(
+    epilog="Example:\n\n  labelfree simulate --seed 1 -o votes.csv\n"
+    "  labelfree estimate votes.csv --save last.json\n"
+    "  labelfree simulate --seed 2 -o votes.csv\n"
+    "  labelfree estimate votes.csv --save now.json\n"
+    "  labelfree compare last.json now.json"
+)
+def compare(last: SavedFile, now: SavedFile, as_json: AsJson = False) -> None:
+    """Say what changed from one saved estimate to another.
+
+    The standard error of a difference supposes that the two come from
+    different items.
+    """
+    compared = labelfree.compare(labelfree.load(last), labelfree.load(now))
+    if as_json:
+        print_json(compared.as_dict())
+        return
+    show_comparison(compared)
