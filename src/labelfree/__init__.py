@@ -16,7 +16,9 @@ The rooms, in the order that data walks through them (each may call those above 
     _patterns      a stretch of votes -> its patterns as bits
     _gold_labels   gold labels as given -> their votes and classes
     _counting      votes -> their distinct patterns and counts; equal ones merged
-    _tally         distinct vote patterns and their counts; tallies add up
+    _batches       batches of votes -> the classifiers and classes of them all
+    _tally_file    a tally <-> one file: plain arrays, a version, a hash
+    _tally         distinct vote patterns and their counts; tallies add up and subtract
     _products      the three products with the one-hot vote matrix
     _moments       tally -> means, covariances, third-moment sums
     _rank_one      covariance -> the rank-one vector v, its sign, its residual

@@ -38,6 +38,8 @@ class Table:
         () -> the items' names, one each; their numbers where they have none.
     column_of_items : callable
         name -> the values of a column of the caller's table, one an item.
+    classifier_keys : tuple
+        The classifiers as the long form names them, numbers as numbers; empty for the wide form.
     """
 
     names: tuple[str, ...]
@@ -48,6 +50,7 @@ class Table:
     label_type: np.dtype[Any] | None
     names_of_items: Callable[[], Sequence[Any]]
     column_of_items: Callable[[str], Sequence[Any]]
+    classifier_keys: tuple[Any, ...] = ()
 
 
 def check_size(items: int, classifiers: int) -> None:

@@ -96,6 +96,8 @@ def learn(
     positive: Label,
     classes: Any,
     missing: Any,
+    *,
+    part: bool = False,
 ) -> Learned:
     """Find the classes in columns of votes, and put them in order.
 
@@ -107,6 +109,8 @@ def learn(
     positive, classes, missing
         As the user gave them. A label is named by itself, or by how it is written: the text "1"
         names the number 1 among numbers, and the number 1 the text "1" among words.
+    part : bool
+        Whether these are a part of all votes, which may lack labels.
 
     Returns
     -------
@@ -120,13 +124,14 @@ def learn(
         arrays = columns if isinstance(columns, np.ndarray) else tuple(map(np.asarray, columns))
         absent = fitted_all(absent, kind)
         found = _first_labels(names, arrays, absent, may_hold) if asked is None else ()
-        ordered, values = ordered_classes(found, asked, kind, positive, absent)
+        ordered, values = ordered_classes(found, asked, kind, positive, absent, part=part)
         return Learned(ordered, values, absent, arrays, may_hold)
     coded = [coded_array(name, column) for name, column in zip(names, columns, strict=True)]
     coded, kind = _of_one_kind(names, [_without(column, absent) for column in coded], asked)
     held = [column.labels for column in coded]
     found = _check_labels(names, held, may_hold) if asked is None else ()
-    ordered, values = ordered_classes(found, asked, kind, positive, fitted_all(absent, kind))
+    absent = fitted_all(absent, kind)
+    ordered, values = ordered_classes(found, asked, kind, positive, absent, part=part)
     codes = tuple(
         _class_codes(name, column, values) for name, column in zip(names, coded, strict=True)
     )

@@ -23,6 +23,7 @@ from labelfree._rank_one import WAYS, RankOne, rank_one
 from labelfree._rates import clipped, rates, smallest_rate
 from labelfree._result import Estimate
 from labelfree._tally import Tally, settled, tally
+from labelfree._tally_file import is_tally_file
 from labelfree._verdict import (
     Findings,
     look_at_alarm,
@@ -323,7 +324,7 @@ def _look(
 
 
 def _votes_with_gold(votes: Any, gold: Any, options: dict[str, Any]) -> Votes:
-    if isinstance(votes, Tally):
+    if isinstance(votes, Tally) or is_tally_file(votes):
         raise OptionsError(
             "gold= needs the items, but a tally has forgotten them; give the votes themselves."
         )

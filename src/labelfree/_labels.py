@@ -134,6 +134,8 @@ def ordered_classes(
     kind: str | None,
     positive: Label,
     absent: tuple[Label, ...],
+    *,
+    part: bool = False,
 ) -> tuple[tuple[Label, ...], tuple[Label, ...]]:
     """Put the classes in order; of two, the positive one last.
 
@@ -147,6 +149,8 @@ def ordered_classes(
     positive : label, optional
     absent : tuple of labels
         What means a missing vote.
+    part : bool
+        Whether the votes are a part of all, in which fewer than two labels may occur.
 
     Returns
     -------
@@ -157,7 +161,7 @@ def ordered_classes(
     """
     if asked is None:
         _refuse_infinity(found, None)
-        if len(found) < 2:
+        if len(found) < 2 and not part:
             what = f"only {found[0]!r}" if found else "no vote at all"
             raise VotesError(
                 f"Expected votes with two labels or more, got {what}; if another label just never occurs, name all with classes=."
@@ -256,7 +260,7 @@ def refuse_many(labels: Sequence[Label], column: str | None) -> NoReturn:
     )
 
 
-def refuse_third(names: Sequence[str], columns: Sequence[Sequence[Label]]) -> NoReturn:
+def refuse_third(names: Sequence[str | None], columns: Sequence[Sequence[Label]]) -> NoReturn:
     """Say that votes with a positive label hold more than two; `columns` are the labels of each."""
     every = dict.fromkeys(label for labels in columns for label in labels)
     spread = zip((*names, None), (*columns, tuple(every)), strict=True)

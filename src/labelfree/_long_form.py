@@ -39,18 +39,22 @@ def read_long(
     classes: Sequence[Label] | None,
     missing: Label | Sequence[Label],
     duplicates: str | None,
+    *,
+    part: bool = False,
 ) -> tuple[Table, Learned]:
     """Number items and classifiers, and lay the votes out as a table."""
     (item, classifier, vote), give = _long_columns(votes, columns)
     rows, items = _numbered(item)
     voters, keys = _numbered(classifier)
+    named: tuple[Any, ...] = tuple(keys.to_list()) if names is None else names
     if names is None:
-        names = tuple(map(str, keys.to_list()))
+        names = tuple(map(str, named))
     else:
         voters = _placed(keys, names)[voters]
-    check_size(len(items), len(names))
+    if not part:
+        check_size(len(items), len(names))
     coded = coded_array(vote.name, series_column(vote.name, vote))
-    found = learn([vote.name], (coded,), positive, classes, missing)
+    found = learn([vote.name], (coded,), positive, classes, missing, part=part)
     (codes,) = map(np.asarray, found.columns)
     laid = _laid_out(rows, voters, codes, (len(items), len(names)), duplicates)
 
@@ -63,7 +67,9 @@ def read_long(
             "give a mapping of items to labels instead."
         )
 
-    table = Table(names, (), len(items), give_back, True, None, items.to_list, column_of_items)
+    table = Table(
+        names, (), len(items), give_back, True, None, items.to_list, column_of_items, named
+    )
     return table, replace(found, columns=laid)
 
 

@@ -6,7 +6,8 @@ tallies and every later sum runs in the same order. Tallies add up.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -15,14 +16,23 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from labelfree._arrays import check_size
+from labelfree._batches import Gathered, in_batch, is_text_file, numbered
 from labelfree._counting import Counts, count_dense, merged_dense, merged_sparse
-from labelfree._errors import OptionsError, VotesError, listed
+from labelfree._errors import OptionsError, VotesError, counted, listed
 from labelfree._labels import asked_classes, look_at_labels
 from labelfree._patterns import Shape, Words, codes_of_words, words_of_codes
+from labelfree._tally_file import is_tally_file, read_tally, write_tally
 from labelfree._votes import Label, UnexpectedLabelError, Votes, read_votes
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
+
+DENSE_CELLS = (
+    50_000_000  # cells of patterns that are laid out with all classifiers; more are stored sparse
+)
+MERGE_AT = 1 << 16  # patterns of batches that are gathered before equal ones are merged
+ROUNDING = 1e-12  # of the largest count: what rounding may leave of frequencies that cancel
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,6 +130,59 @@ class Tally:
         words = words_of_codes(table[kept].astype(np.int64), shape)
         return cls(names, classes, *merged_dense(words, weights[kept]))
 
+    @classmethod
+    def from_batches(cls, batches: Iterable[Any], **options: Any) -> Tally:
+        """Count votes that come in batches, each of them read once and then let go.
+
+        Parameters
+        ----------
+        batches : iterable
+            Arrays, dataframes, mappings, lists of rows or paths of files. An item's votes all stand
+            in one batch. A batch without rows is passed over.
+        **options
+            The reading options of :func:`estimate`: `positive`, `classes`, `missing`, `classifiers`,
+            `item`, `classifier`, `vote`, `duplicates`.
+
+        Returns
+        -------
+        Tally
+            Equal to the tally of all votes in one table, whatever the order of the batches and wherever
+            they were cut: a batch may lack a label, or in the long form a classifier, that others hold.
+
+        Examples
+        --------
+        >>> import labelfree as lf
+        >>> days = [[["no", "no", "no"]], [["yes", "no", "yes"], ["yes", "yes", "yes"]]]
+        >>> lf.Tally.from_batches(days)
+        Tally: 3 votes patterns of 3 classifiers, 3 of them distinct; classes no, yes
+        """
+        return _from_batches(batches, **options)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the tally to a file, by custom ``….tally``; :meth:`load` reads it back exactly.
+
+        The file holds plain arrays, a version and a hash, and no pickle. The same tally gives the same bytes.
+
+        Parameters
+        ----------
+        path : str or path
+        """
+        write_tally(path, (self.classifiers, self.classes, self.patterns, self.counts))
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Tally:
+        """Read a tally that :meth:`save` wrote.
+
+        Parameters
+        ----------
+        path : str or path
+
+        Returns
+        -------
+        Tally
+        """
+        return cls(*read_tally(path))
+
     @property
     def items(self) -> float:
         """Sum of the counts."""
@@ -151,26 +214,40 @@ class Tally:
     def __add__(self, other: Tally) -> Tally:
         if not isinstance(other, Tally):
             return NotImplemented
+        self._check_alike(other, "add up")
+        return _together([self, other], self.classifiers, self.classes)
+
+    def __sub__(self, other: Tally) -> Tally:
+        if not isinstance(other, Tally):
+            return NotImplemented
+        self._check_alike(other, "can be subtracted")
+        less = replace(other, counts=-other.counts)
+        rest = _together([self, less], self.classifiers, self.classes)
+        # Frequencies that are not whole numbers leave rounding behind.
+        exact = np.isfinite(self.sample_size) and np.isfinite(other.sample_size)
+        least = 0.0 if exact else ROUNDING * float(self.counts.max())
+        short = int(np.count_nonzero(rest.counts < -least))
+        if short:
+            raise VotesError(
+                f"Expected to subtract items that the tally holds, got {counted(short, 'pattern')} with more of them than there are; "
+                "subtract only what was added before."
+            )
+        kept = rest.counts > least
+        if not kept.any():
+            raise VotesError(
+                "Expected some items to be left, got a tally less all of its items; add the new ones before subtracting the old."
+            )
+        return replace(rest, patterns=rest.patterns[kept], counts=rest.counts[kept])
+
+    def _check_alike(self, other: Tally, what: str) -> None:
         if set(self.classifiers) != set(other.classifiers) or set(self.classes) != set(
             other.classes
         ):
             raise VotesError(
-                f"Only tallies of the same classifiers and classes add up; these have "
+                f"Only tallies of the same classifiers and classes {what}; these have "
                 f"{listed(self.classifiers)} with {listed(self.classes)}, and "
-                f"{listed(other.classifiers)} with {listed(other.classes)}."
+                f"{listed(other.classifiers)} with {listed(other.classes)}. Count the votes with the same classes= and classifiers=."
             )
-        other = other._arranged(self.classifiers, self.classes)
-        one, two = _stored_alike(self, other)
-        patterns: tuple[Any, Any] = (one.patterns, two.patterns)
-        counts = np.concatenate([one.counts, two.counts])
-        if one.is_sparse:
-            from scipy.sparse import vstack
-
-            merged = merged_sparse(vstack(patterns, format="csr"), counts)
-            return Tally(self.classifiers, self.classes, *merged)
-        return Tally(
-            self.classifiers, self.classes, *merged_dense(np.concatenate(patterns), counts)
-        )
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Tally):
@@ -189,19 +266,31 @@ class Tally:
 
     __hash__ = None  # type: ignore[assignment]
 
-    def _arranged(self, classifiers: tuple[str, ...], classes: tuple[Label, ...]) -> Tally:
-        """Return the same tally with its classifiers and classes in another order."""
-        if (classifiers, classes) == (self.classifiers, self.classes):
+    def _arranged(
+        self,
+        classifiers: tuple[str, ...],
+        classes: tuple[Label, ...],
+        stands_for: Mapping[Label, Label] | None = None,
+    ) -> Tally:
+        """Return the same tally with its classifiers and classes in another order, among others perhaps.
+
+        `stands_for` says which of the new classes each of the old ones is, where that is another.
+        """
+        if (classifiers, classes, stands_for) == (self.classifiers, self.classes, None):
             return self
-        order = [self.classifiers.index(name) for name in classifiers]
-        recode = np.array([-1, *(classes.index(label) for label in self.classes)])
+        grown = len(classifiers) > len(self.classifiers)
+        if grown and not self.is_sparse and len(self) * len(classifiers) > DENSE_CELLS:
+            return _as_sparse(self)._arranged(classifiers, classes, stands_for)
+        new = [label if stands_for is None else stands_for[label] for label in self.classes]
+        recode = np.array([-1, *map(classes.index, new)])
         codes = self.codes()
         if isinstance(codes, np.ndarray):
-            words = words_of_codes(recode[codes[:, order].astype(np.int64) + 1], self.shape)
+            own = {name: column for column, name in enumerate(self.classifiers)}
+            order = [own.get(name, len(own)) for name in classifiers]
+            laid = np.pad(codes.astype(np.int64), ((0, 0), (0, 1)), constant_values=-1)[:, order]
+            words = words_of_codes(recode[laid + 1], Shape(len(classifiers), len(classes)))
             return Tally(classifiers, classes, *merged_dense(words, self.counts))
-        patterns = codes[:, order].tocsr()
-        patterns.data = (recode[patterns.data] + 1).astype(np.int8)
-        return Tally(classifiers, classes, *merged_sparse(patterns, self.counts))
+        return Tally(classifiers, classes, *_sparse_arranged(self, classifiers, recode))
 
     def __repr__(self) -> str:
         size = int(self.items) if np.isfinite(self.sample_size) else f"{self.items:g}"
@@ -211,13 +300,43 @@ class Tally:
         )
 
 
+def _sparse_arranged(
+    tally: Tally, classifiers: tuple[str, ...], recode: NDArray[np.int64]
+) -> tuple[csr_array, Counts]:
+    from scipy.sparse import csr_array
+
+    patterns: Any = tally.patterns
+    place = {name: column for column, name in enumerate(classifiers)}
+    columns = np.array([place[name] for name in tally.classifiers])[patterns.indices]
+    votes = (recode[patterns.data] + 1).astype(np.int8)
+    shape = (len(tally), len(classifiers))
+    return merged_sparse(csr_array((votes, columns, patterns.indptr), shape=shape), tally.counts)
+
+
+def _together(
+    tallies: Sequence[Tally], classifiers: tuple[str, ...], classes: tuple[Label, ...]
+) -> Tally:
+    """Add tallies up, each of some of these classifiers and classes."""
+    parts = [each._arranged(classifiers, classes) for each in tallies]
+    if any(part.is_sparse for part in parts):
+        parts = [_as_sparse(part) for part in parts]
+    patterns: list[Any] = [part.patterns for part in parts]
+    counts = np.concatenate([part.counts for part in parts])
+    if parts[0].is_sparse:
+        from scipy.sparse import vstack
+
+        merged = merged_sparse(vstack(patterns, format="csr"), counts)
+        return Tally(classifiers, classes, *merged)
+    return Tally(classifiers, classes, *merged_dense(np.concatenate(patterns), counts))
+
+
 def tally(votes: Any, **options: Any) -> Tally:
     """Count the distinct vote patterns, in one pass over the votes.
 
     Parameters
     ----------
     votes : array, dataframe, mapping of columns, path of a file, or Tally
-        As for :func:`estimate`; a tally comes back as it is.
+        As for :func:`estimate`; a tally comes back as it is, and a file ``….tally`` is loaded.
     **options
         The reading options of :func:`estimate`: `positive`, `classes`, `missing`, `classifiers`,
         `item`, `classifier`, `vote`, `duplicates`.
@@ -236,6 +355,8 @@ def tally(votes: Any, **options: Any) -> Tally:
     >>> lf.tally({"ann": ["cat", "dog"], "bob": ["cow", "dog"], "cem": ["cow", None]})
     Tally: 2 votes patterns of 3 classifiers, 2 of them distinct; classes cat, cow, dog
     """
+    if is_tally_file(votes):
+        votes = Tally.load(votes)
     if isinstance(votes, Tally):
         given = [f"{name}=" for name, value in options.items() if not _is_unsaid(value)]
         if given:
@@ -255,15 +376,20 @@ def settled(votes: Votes) -> tuple[Votes, Tally]:
 
     Nothing is looked up beforehand: counting notices any label that the first rows did not show.
     """
-    counted = None
-    with suppress(UnexpectedLabelError):
-        counted = count_votes(votes)
-    if counted is None:
-        votes = votes.with_all_labels()
-        counted = count_votes(votes)
+    votes, found = _counted(votes)
     if votes.may_hold != "named":
         look_at_labels(votes.classes)
-    return votes, counted
+    return votes, found
+
+
+def _counted(votes: Votes) -> tuple[Votes, Tally]:
+    found = None
+    with suppress(UnexpectedLabelError):
+        found = count_votes(votes)
+    if found is None:
+        votes = votes.with_all_labels()
+        found = count_votes(votes)
+    return votes, found
 
 
 def count_votes(votes: Votes) -> Tally:
@@ -273,6 +399,84 @@ def count_votes(votes: Votes) -> Tally:
         return Tally(votes.classifiers, votes.classes, patterns, counts)
     merged_votes = merged_sparse(votes.columns, np.ones(votes.items))
     return Tally(votes.classifiers, votes.classes, *merged_votes)
+
+
+def _from_batches(batches: Iterable[Any], **options: Any) -> Tally:
+    """Count batch by batch, with the labels that each holds; put them in order at the end."""
+    named, positive = options.get("classes") is not None, options.get("positive")
+    found = Gathered(long=options.get("classifier") is not None)
+    total: list[Tally] = []
+    waiting: list[Tally] = []
+    unvoted = 0.0
+    for number, batch in numbered(batches):
+        with in_batch(number):
+            part, items = _counted_part(batch, found, options)
+        if part is None:
+            unvoted += items
+            continue
+        waiting.append(part)
+        if _patterns_in(waiting) > max(MERGE_AT, _patterns_in(total)):
+            total, waiting = [_union(total + waiting)], []
+    if not found.orders:
+        raise VotesError(
+            "Expected at least one batch with votes, got none; give batches that have rows."
+        )
+    classifiers = found.classifiers(options.get("classifiers"))
+    check_size(1, len(classifiers))
+    if named:
+        classes, stands_for = tuple(found.labels), None
+    else:
+        classes, stands_for = found.classes(positive, options.get("missing", ()))
+        look_at_labels(classes)
+    parts = [_union(total + waiting)._arranged(classifiers, classes, stands_for)]
+    if unvoted:
+        nothing = np.full((1, len(classifiers)), -1)
+        parts.append(Tally.from_codes(nothing, [unvoted], classifiers=classifiers, classes=classes))
+    return _together(parts, classifiers, classes)
+
+
+def _counted_part(
+    batch: Any, found: Gathered, options: Mapping[str, Any]
+) -> tuple[Tally | None, int]:
+    """Count a batch; of one without any vote there is only the number of items to know."""
+    asked = dict(options)
+    if asked.get("classes") is None:
+        asked["positive"] = None  # which this batch may lack
+    if asked.get("classifiers") is None:
+        asked["classifiers"] = found.columns(batch)
+    votes = read_votes(batch, **asked, part=True)
+    part = None
+    if votes.classes:
+        votes, part = _counted(votes)
+    found.add(votes, typed=not is_text_file(batch))
+    return part, votes.items
+
+
+def _patterns_in(tallies: Sequence[Tally]) -> int:
+    return sum(len(each) for each in tallies)
+
+
+def _union(tallies: Sequence[Tally]) -> Tally:
+    """Add up tallies of different classifiers and classes, in no particular order."""
+    classifiers = dict.fromkeys(name for each in tallies for name in each.classifiers)
+    classes = dict.fromkeys(label for each in tallies for label in each.classes)
+    return _together(tallies, tuple(classifiers), tuple(classes))
+
+
+def tally_files(paths: Sequence[str | os.PathLike[str]], **options: Any) -> Tally:
+    """Add up files: tallies as they are, and votes counted with the classes of the tallies, where there are any."""
+    kept = [Tally.load(path) for path in paths if is_tally_file(path)]
+    others = [path for path in paths if not is_tally_file(path)]
+    if others:
+        if kept and options.get("classes") is None and options.get("positive") is None:
+            options = {**options, "classes": kept[0].classes}
+        kept.append(_from_batches(others, **options))
+    elif any(not _is_unsaid(value) for value in options.values()):
+        tally(kept[0], **options)  # which says that they cannot apply
+    total = kept[0]
+    for each in kept[1:]:
+        total = total + each
+    return total
 
 
 def _stored_alike(one: Tally, two: Tally) -> tuple[Tally, Tally]:

@@ -68,6 +68,8 @@ class Votes:
     may_hold : {"named", "two", "any"}
         Whether the classes were named, or two expected, or whether any label makes a class: then
         `classes` are those of the first rows until all rows have been read.
+    classifier_keys : tuple
+        The classifiers as the long form names them, numbers as numbers; empty for the wide form.
     """
 
     classifiers: tuple[str, ...]
@@ -82,6 +84,7 @@ class Votes:
     names_of_items: Callable[[], Sequence[Any]] = field(repr=False, default=tuple)
     column_of_items: Callable[[str], Sequence[Any]] = field(repr=False, default=tuple)
     may_hold: str = "named"
+    classifier_keys: tuple[Any, ...] = ()
 
     def label_array(self) -> NDArray[Any]:
         """The classes as an array, in the type of the caller's own votes where that holds them."""
@@ -122,6 +125,7 @@ def read_votes(
     vote: str | None = None,
     duplicates: str | None = None,
     apart: str | None = None,
+    part: bool = False,
 ) -> Votes:
     """Check whatever a user calls votes.
 
@@ -147,6 +151,8 @@ def read_votes(
         on the order of the rows. By default such votes are refused.
     apart : str, optional
         A column of a wide table that holds neither items nor votes.
+    part : bool
+        Whether these are a part of all votes, which may lack labels, and in the long form classifiers.
 
     Returns
     -------
@@ -160,14 +166,16 @@ def read_votes(
                 "The long form needs item=, classifier= and vote= together; give all three column names."
             )
         columns = (ITEM_COLUMN if item is None else str(item), str(classifier), str(vote))
-        table, found = read_long(votes, columns, names, positive, classes, missing, duplicates)
+        table, found = read_long(
+            votes, columns, names, positive, classes, missing, duplicates, part=part
+        )
     else:
         item = None if item is None else str(item)
         if is_array(votes):
             table = from_array(votes, names, item)
         else:
             table = from_frame(votes, names, item, apart)
-        found = learn(table.names, table.columns, positive, classes, missing)
+        found = learn(table.names, table.columns, positive, classes, missing, part=part)
     return Votes(
         table.names,
         found.classes,
@@ -181,6 +189,7 @@ def read_votes(
         table.names_of_items,
         table.column_of_items,
         found.may_hold,
+        table.classifier_keys,
     )
 
 

@@ -1,0 +1,168 @@
+"""Batches of votes -> the classifiers and classes of them all, whatever their order and cut.
+
+A batch may lack labels, and in the long form classifiers, that others show. So batches are read with
+the labels that they hold, and the classes are put in order once all have been read.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from labelfree._errors import LabelfreeError, OptionsError, VotesError, listed
+from labelfree._files import SEPARATORS
+from labelfree._labels import (
+    MOST_LABELS,
+    Label,
+    fitted,
+    fitted_all,
+    joint,
+    kind_of,
+    kind_of_one,
+    missing_labels,
+    ordered_classes,
+    refuse_many,
+    refuse_third,
+)
+from labelfree._votes import Votes
+
+# Where batches write one number differently, the first of these is taken for the class.
+SPELLINGS: tuple[type, ...] = (int, float)
+
+
+def numbered(batches: Any) -> Iterator[tuple[int, Any]]:
+    """Number the batches from 1, and pass over those without a row."""
+    one = isinstance(batches, str | bytes | os.PathLike | Mapping) or hasattr(batches, "columns")
+    if one or not isinstance(batches, Iterable):
+        raise OptionsError(
+            f"Expected batches of votes, one after the other, got {type(batches).__name__}; give a list of them, "
+            "or the votes themselves to tally()."
+        )
+    for number, batch in enumerate(batches, start=1):
+        sized = hasattr(batch, "__len__") and not isinstance(batch, str | Mapping)
+        if not sized or len(batch):
+            yield number, batch
+
+
+@contextmanager
+def in_batch(number: int) -> Iterator[None]:
+    """Say in which batch something went wrong."""
+    try:
+        yield
+    except LabelfreeError as error:
+        raise type(error)(f"Batch {number}: {error}") from None
+
+
+@dataclass
+class Gathered:
+    """The classifiers and labels of the batches so far.
+
+    Attributes
+    ----------
+    long : bool
+        Whether each batch names only the classifiers that voted in it.
+    typed : bool
+        Whether some batch came with types, as files of text do not.
+    """
+
+    long: bool
+    typed: bool = False
+    orders: dict[tuple[str, ...], None] = field(default_factory=dict)
+    keys: dict[str, Any] = field(default_factory=dict)
+    labels: dict[Label, Label] = field(default_factory=dict)
+
+    def add(self, votes: Votes, *, typed: bool) -> None:
+        """Note what one more batch holds; `typed` says whether its numbers and words are told apart."""
+        if not self.long and self.orders:
+            self._check(votes.classifiers)
+        self.orders[votes.classifiers] = None
+        self.typed = self.typed or typed
+        keys = votes.classifier_keys or votes.classifiers
+        for name, key in zip(votes.classifiers, keys, strict=True):
+            if type(self.keys.setdefault(name, key)) is not type(key):
+                self.keys[name] = name  # a number here and text there: names are what they share
+        for label in votes.classes:
+            self.labels[label] = min(self.labels.get(label, label), label, key=_spelling)
+
+    def columns(self, batch: Any) -> tuple[str, ...] | None:
+        """Names for the columns of an array; a table brings its own.
+
+        An array may well have fewer rows than columns here: it is a part.
+        """
+        if self.long or not isinstance(batch, np.ndarray | list | tuple):
+            return None
+        if self.orders:
+            return next(iter(self.orders))
+        first = batch[0]
+        cells = len(first) if hasattr(first, "__len__") and not isinstance(first, str) else 0
+        return tuple(f"classifier_{place}" for place in range(1, cells + 1)) or None
+
+    def _check(self, classifiers: tuple[str, ...]) -> None:
+        first = next(iter(self.orders))
+        odd = sorted(set(first) ^ set(classifiers))
+        if odd:
+            raise VotesError(
+                f"Expected the classifiers {listed(first)}, as in the batches before, got {listed(classifiers)}; "
+                f"{listed(map(repr, odd))} is not in both. Name the columns that hold votes with classifiers=."
+            )
+
+    def classifiers(self, named: Sequence[str] | None) -> tuple[str, ...]:
+        """Put the classifiers in order: as named, or as all batches have them, or sorted."""
+        if named is not None:
+            return tuple(map(str, named))
+        if not self.long and len(self.orders) == 1:
+            return next(iter(self.orders))
+        try:
+            return tuple(sorted(self.keys, key=lambda name: self.keys[name]))
+        except TypeError:
+            return tuple(sorted(self.keys))
+
+    def classes(
+        self, positive: Label, missing: Any
+    ) -> tuple[tuple[Label, ...], dict[Label, Label]]:
+        """Put the labels in order as classes, and say which class each label stands for.
+
+        Where some batches hold numbers, text that can be read as a number is one, as within a table.
+        """
+        own = list(self.labels.values())
+        wanted = joint({kind_of_one(label) for label in own} - {"text"})
+        if not self.typed and wanted == "":
+            # A word for a missing vote makes a column text, in one batch and not in the next.
+            kinds = ("truth", "number")
+            wanted = next((kind for kind in kinds if kind_of(fitted_all(own, kind)) == kind), "")
+        fit = {label: _fitted(label, wanted) for label in own}
+        found = list(dict.fromkeys(sorted(fit.values(), key=_spelling)))
+        kind = kind_of(found)
+        if kind is None:
+            raise VotesError(
+                f"The batches hold labels of several kinds ({listed(map(repr, found))}); expected labels of one kind. "
+                "Make all votes numbers, or all text, or name with missing= what means no vote."
+            )
+        if len(found) > MOST_LABELS:
+            refuse_many(sorted(found), None)
+        if positive is not None and len(found) > 2:
+            refuse_third((None,), (sorted(found),))
+        absent = fitted_all(missing_labels(missing), kind)
+        return ordered_classes(found, None, kind, positive, absent)[0], fit
+
+
+def is_text_file(batch: Any) -> bool:
+    """Whether a batch is a file in which everything is text."""
+    return isinstance(batch, str | os.PathLike) and Path(batch).suffix.lower() in SEPARATORS
+
+
+def _spelling(label: Label) -> int:
+    kind = type(label)
+    return SPELLINGS.index(kind) if kind in SPELLINGS else len(SPELLINGS)
+
+
+def _fitted(label: Label, wanted: str | None) -> Label:
+    if wanted == "number" and isinstance(label, bool):
+        return int(label)
+    return fitted(label, wanted) if wanted in {"number", "truth"} else label
