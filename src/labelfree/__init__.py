@@ -53,6 +53,7 @@ The rooms, in the order that data walks through them (each may call those above 
     _terminal      what a person reads in a terminal
     _arguments     what stands behind a command: its options
     _program       the program around the commands: errors in a sentence, exit codes
+    _periods       commands on tallies of periods: tally, drift
     _questions     commands that ask something of an estimate
     _cli           arguments in, words out
 

@@ -40,6 +40,16 @@ VotesOrEstimate = Annotated[
         show_default=False,
     ),
 ]
+VotesFiles = Annotated[
+    list[Path],
+    typer.Argument(
+        metavar="VOTES...",
+        help="File of votes: .csv, .tsv, .parquet, .pq, .jsonl or .ndjson. One row an item and one "
+        "column a classifier; or the long form, one row a vote. Or a .tally that tally wrote. "
+        "Several files are added up.",
+        show_default=False,
+    ),
+]
 Out = Annotated[
     Path,
     typer.Option(
@@ -215,6 +225,10 @@ class Grading(Reading):
     level: Level = 0.95
     prior: Prior = 1.0
     vector: Vector = "triplets"
+
+    def without_reading(self) -> dict[str, Any]:
+        """The options for grading alone, where votes have been read already."""
+        return {name: value for name, value in self.options().items() if name in self.own()}
 
     @classmethod
     def own(cls) -> list[str]:

@@ -19,11 +19,14 @@ from labelfree._arguments import (
     Grading,
     Level,
     Out,
+    Reading,
     VotesFile,
+    VotesFiles,
     numbers_of,
     positions_of,
     with_options_apart,
 )
+from labelfree._periods import app as periods
 from labelfree._program import Program, print_json, working
 from labelfree._questions import app as questions
 from labelfree._questions import refuse_grading_options
@@ -77,7 +80,7 @@ def _program(
 )
 @with_options_apart
 def estimate(
-    votes: VotesFile,
+    votes: VotesFiles,
     how: Grading,
     by_prevalence: Annotated[
         bool,
@@ -92,8 +95,14 @@ def estimate(
     ] = None,
 ) -> None:
     """Grade the classifiers of a file of votes."""
-    with working(f"grading the classifiers of {votes}"):
-        found = labelfree.estimate(votes, **how.options())
+    from labelfree._tally import tally_files
+
+    with working(f"grading the classifiers of {' '.join(map(str, votes))}"):
+        if len(votes) == 1:
+            found = labelfree.estimate(votes[0], **how.options())
+        else:
+            counted = tally_files(votes, **Reading.options(how))
+            found = labelfree.estimate(counted, **how.without_reading())
     if save is not None:
         found.save(save)
     if as_json:
@@ -281,6 +290,7 @@ def demo() -> None:
     )
 
 
+app.add_typer(periods)
 app.add_typer(questions)  # their commands stand beside those above
 
 

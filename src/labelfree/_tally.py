@@ -22,7 +22,7 @@ from labelfree._counting import Counts, count_dense, merged_dense, merged_sparse
 from labelfree._errors import OptionsError, VotesError, counted, listed
 from labelfree._labels import asked_classes, look_at_labels
 from labelfree._patterns import Shape, Words, codes_of_words, words_of_codes
-from labelfree._tally_file import is_tally_file, read_tally, write_tally
+from labelfree._tally_file import FORMAT, VERSION, is_tally_file, read_tally, write_tally
 from labelfree._votes import Label, UnexpectedLabelError, Votes, read_votes
 
 if TYPE_CHECKING:
@@ -182,6 +182,18 @@ class Tally:
         Tally
         """
         return cls(*read_tally(path))
+
+    def as_dict(self) -> dict[str, Any]:
+        """What was counted, without the patterns: what ``tally --json`` prints."""
+        whole = np.isfinite(self.sample_size)
+        return {
+            "format": FORMAT,
+            "version": VERSION,
+            "classifiers": list(self.classifiers),
+            "classes": list(self.classes),
+            "items": int(self.items) if whole else self.items,
+            "patterns": len(self),
+        }
 
     @property
     def items(self) -> float:

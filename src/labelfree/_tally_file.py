@@ -42,6 +42,12 @@ def is_tally_file(path: Any) -> bool:
     return isinstance(path, str | os.PathLike) and str(path).endswith(SUFFIX)
 
 
+def check_name(path: Path) -> None:
+    """Refuse a name by which the file would not be known for a tally."""
+    if not is_tally_file(path):
+        raise FileError(f"{path}: expected a name that ends in {SUFFIX}; rename the file.")
+
+
 def write_tally(path: str | os.PathLike[str], content: Content) -> None:
     """Write a tally, all of it or nothing; the same tally gives the same bytes."""
     classifiers, classes, patterns, counts = content

@@ -17,6 +17,7 @@ from labelfree._errors import NotIdentifiedError, counted
 from labelfree._plan import Plan
 from labelfree._requirements import Check, found_words
 from labelfree._result import RATES, Estimate
+from labelfree._tally import Tally
 from labelfree.simulate import Simulated
 
 if TYPE_CHECKING:
@@ -150,6 +151,17 @@ def show_labels(found: Estimate, labelled: pl.DataFrame, output: Path) -> None:
     out = _console()
     _print_line(out, f"{output}: labels of {_count(labelled.height)} items: {shares}")
     _show_verdict(out, found)
+
+
+def show_tally(counted_votes: Tally, output: Path) -> None:
+    """Say what was counted, and where it is."""
+    out = _console()
+    classes = ", ".join(printable(label) for label in counted_votes.classes)
+    line = (
+        f"{output}: {_count(counted_votes.items)} items, {len(counted_votes.classifiers)} classifiers, "
+        f"{counted(len(counted_votes), 'distinct pattern')}; classes {classes}"
+    )
+    _print_line(out, printable(line))
 
 
 def show_check(found: Estimate, checked: Check) -> None:
