@@ -783,7 +783,7 @@ FILES = {
         ("good.csv --gold stranger.csv", "--gold names 1 item that the votes do not have"),
         ("good.csv --gold other_label.csv", "--gold holds the label"),
         ("good.csv --save nowhere/kept.json", "nowhere/kept.json cannot be written"),
-        ("", "Missing argument 'VOTES'"),
+        ("", "Missing argument 'VOTES"),
     ],
 )
 @pytest.mark.parametrize("command", ["estimate", "label"])
