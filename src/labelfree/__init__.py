@@ -33,6 +33,8 @@ The rooms, in the order that data walks through them (each may call those above 
     _gold          a few gold labels calibrate the rest
     _sql           names, labels and numbers as each database spells them
     _consensus     rates -> the linear rule: labels, probabilities, SQL
+    _starts        K classes: where the search for them starts
+    _multiclass    K classes: from the tally to confusion matrices
     _tensors       K classes from second and third moments: three groups, completion
     _groups        which classifiers share errors: pointer, candidates, choice
     _dependence    do the classifiers err independently? the alarm

@@ -26,10 +26,11 @@ from labelfree._errors import NotIdentifiedError, OptionsError, VotesError
 from labelfree._latent_class import Model, Prior, climb, expect
 from labelfree._messages import pass_messages
 from labelfree._moments import Moments
-from labelfree._products import Block, Blocks, label_pairs
+from labelfree._products import Blocks, label_pairs
 from labelfree._rank_one import rank_one
 from labelfree._rates import clipped, smallest_rate
 from labelfree._rival import Rival, rival_of
+from labelfree._starts import majority_counts, majority_start
 from labelfree._tally import Tally, tally
 from labelfree._tensors import from_completion, from_three_groups
 
@@ -102,7 +103,7 @@ def dawid_skene(votes: Any, *, rounds: int = MOST_ROUNDS, **reading: Any) -> Riv
     found = _counted(votes, reading)
     blocks = Blocks(found)
     shape = (len(found.classifiers), len(found.classes))
-    fitted = climb(blocks, _majority_start(blocks), Prior.flat(*shape, 0.0), rounds)
+    fitted = climb(blocks, majority_start(blocks), Prior.flat(*shape, 0.0), rounds)
     return rival_of(
         "dawid_skene",
         found,
@@ -178,7 +179,7 @@ def donmez(votes: Any, *, prevalence: float, rounds: int = MOST_ROUNDS, **readin
     found = _counted(votes, reading, binary=True)
     blocks = Blocks(found)
     imbalance = 2.0 * float(prevalence) - 1.0
-    _, of_votes = _majority_counts(blocks)
+    _, of_votes = majority_counts(blocks)
     accuracy, converged = _shared_accuracy(of_votes), False
     for _ in range(rounds):
         new = _shared_accuracy(expect(blocks, Model.binary(imbalance, accuracy, accuracy)).votes)
@@ -390,30 +391,6 @@ def _held(confusion: Array, found: Tally) -> Array:
 
 def _held_rule(model: Model, found: Tally) -> Rule:
     return posterior_rule(Model(model.class_probabilities, _held(model.confusion, found)))
-
-
-def _majority_counts(blocks: Blocks) -> tuple[Array, Array]:
-    """Classes (K,) and votes (m, K, K) as [classifier, true, voted], every item spread as its votes are."""
-    m, classes = len(blocks.tally.classifiers), len(blocks.tally.classes)
-    one_each = majority_rule(m, classes).weights
-
-    def work(block: Block) -> tuple[Array, Array]:
-        votes = block.score(one_each)
-        given = votes.sum(axis=1, keepdims=True)
-        even = np.full_like(votes, 1.0 / classes)
-        shares = np.divide(votes, given, out=even, where=given > 0) * block.counts[:, None]
-        return shares.sum(axis=0), block.gather(shares)
-
-    of_classes, of_votes = blocks.total(work)
-    return of_classes, of_votes.transpose(0, 2, 1)
-
-
-def _majority_start(blocks: Blocks) -> Model:
-    of_classes, of_votes = _majority_counts(blocks)
-    total = of_votes.sum(axis=2, keepdims=True)
-    even = np.full_like(of_votes, 1.0 / len(of_classes))
-    rates = np.divide(of_votes, total, out=even, where=total > 0)
-    return Model(of_classes / of_classes.sum(), rates)
 
 
 def _shared_accuracy(votes: Array) -> Array:
