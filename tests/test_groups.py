@@ -8,9 +8,11 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from labelfree import Tally, _group_model, _groups, _latent_class, simulate
+from labelfree import Tally, _group_information, _group_model, _groups, _latent_class, simulate
 from labelfree._categories import Layout, thinned, whole_partition
-from labelfree._group_model import covariance_of_logits, covariance_of_terms, fit_groups, masked
+from labelfree._group_information import covariance_of_logits, covariance_of_terms
+from labelfree._group_model import fit_groups
+from labelfree._group_start import masked, spectral_start
 from labelfree._groups import (
     candidate_partitions,
     find_groups,
@@ -206,8 +208,9 @@ def test_exact_probabilities_give_the_tables_back(groups):
 def test_the_start_is_exact_where_the_moments_are():
     partition = whole_partition(GROUPS, 7)
     blocks = Blocks(exactly(partition, 0.65, some_tables(partition)))
-    state = _group_model._start(Layout(blocks.tally, partition), moments(blocks), None)
-    assert state.prevalence == pytest.approx(0.65, abs=1e-9)
+    prevalence, tables = spectral_start(Layout(blocks.tally, partition), moments(blocks), None)
+    assert tables.shape == (2, sum(2 ** len(block) for block in partition))
+    assert prevalence == pytest.approx(0.65, abs=1e-9)
 
 
 def test_masked_moments_forget_the_pairs_of_a_block():
@@ -399,7 +402,7 @@ def test_information_of_a_draw_is_scaled_up(monkeypatch):
     found = fit_groups(blocks, GROUPS, prior)
     whole = covariance_of_logits(blocks, found, prior)
     assert len(tally) > 5000
-    monkeypatch.setattr(_group_model, "INFORMING", 5000)
+    monkeypatch.setattr(_group_information, "INFORMING", 5000)
     part = covariance_of_logits(blocks, found, prior)
     assert np.diagonal(part) == pytest.approx(np.diagonal(whole), rel=0.3)
 

@@ -27,7 +27,9 @@ The rooms, in the order that data walks through them (each may call those above 
     _latent_class  the likelihood: EM and Newton; its information
     _intervals     information -> intervals
     _categories    the joint votes of groups of classifiers, laid out for look-up
+    _group_start   where a fit of groups starts: moments of different groups
     _group_model   the likelihood with groups of classifiers that share errors
+    _group_information  how well the votes determine that model
     _difficulty    items unlike in difficulty: the one-trait model, tempering
     _tempered_error  how far tempered rates may be off by sampling
     _gold          a few gold labels calibrate the rest

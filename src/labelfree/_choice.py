@@ -25,9 +25,10 @@ from labelfree._difficulty import (
 )
 from labelfree._difficulty import by_prevalence as tempered_by_prevalence
 from labelfree._gold import Gold, gold_estimate
-from labelfree._group_model import GroupModel, fit_groups, masked
-from labelfree._group_model import covariance_of_logits as covariance_of_groups
-from labelfree._group_model import covariance_of_terms as terms_of_groups
+from labelfree._group_information import covariance_of_logits as covariance_of_groups
+from labelfree._group_information import covariance_of_terms as terms_of_groups
+from labelfree._group_model import GroupModel, fit_groups
+from labelfree._group_start import masked
 from labelfree._groups import find_groups, group_rule, largest_cross_residual
 from labelfree._intervals import Spread, covariance_of_terms, spread_of
 from labelfree._latent_class import Fit, Model, Prior, free_logits

@@ -11,7 +11,8 @@ import labelfree as lf
 from labelfree._categories import whole_partition
 from labelfree._consensus import winners
 from labelfree._dependence import standardised_residuals
-from labelfree._group_model import GroupModel, covariance_of_logits, fit_groups
+from labelfree._group_information import covariance_of_logits
+from labelfree._group_model import GroupModel, fit_groups
 from labelfree._groups import find_groups, group_rule, largest_cross_residual
 from labelfree._latent_class import Prior
 from labelfree._moments import moments
