@@ -24,6 +24,7 @@ The rooms, in the order that data walks through them (each may call those above 
     _rank_one      covariance -> the rank-one vector v, its sign, its residual
     _rates         imbalance -> sensitivity and specificity
     _imbalance     v and moments -> class imbalance: tensor, restricted likelihood
+    _origin        where an estimate comes from: options, hash of the votes, likelihood
     _latent_class  the likelihood: EM and Newton; its information
     _intervals     information -> intervals
     _categories    the joint votes of groups of classifiers, laid out for look-up

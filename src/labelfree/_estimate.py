@@ -18,6 +18,7 @@ from labelfree._imbalance import Imbalance, likelihood_imbalance, tensor_imbalan
 from labelfree._intervals import covariance_of_logits, jackknife
 from labelfree._latent_class import Fit, Model, Prior, fit
 from labelfree._moments import Moments, moments
+from labelfree._origin import likelihood_curve, origin_of
 from labelfree._products import Block, Blocks
 from labelfree._rank_one import WAYS, RankOne, rank_one
 from labelfree._rates import clipped, rates, smallest_rate
@@ -153,10 +154,13 @@ def estimate(
     findings = Findings()
     walk = _Walk(counted, method, vector, prevalence, prior, facts, known_items)
     look_for_signal(findings, walk.seen, counted.sample_size, counted.classifiers)
-    choice, tested = None, None
+    choice, tested, curve = None, None, None
     if not findings.fatal:
         choice, tested = walk.choose(dependence, groups)
         _look(findings, walk, choice, tested, level, asked=not _is(dependence, "ignore"))
+        curve = likelihood_curve(walk.blocks, walk.seen, walk.found.vector)
+    graded = {"method": method, "prevalence": prevalence, "known": known, "dependence": dependence}
+    graded |= {"level": level, "vector": vector, "prior": prior}
     whole = np.isfinite(counted.sample_size)
     return Estimate(
         classifiers=counted.classifiers,
@@ -173,6 +177,7 @@ def estimate(
         _choice=choice,
         _alarm=tested,
         _vector=walk.found.vector if choice is not None else None,
+        origin=origin_of(counted, graded, curve),
     )
 
 

@@ -33,6 +33,7 @@ from labelfree._errors import (
 )
 from labelfree._intervals import QUANTITIES
 from labelfree._latent_class import Model
+from labelfree._origin import Origin, plain_origin, revived_origin
 from labelfree._requirements import Check, Figures, check
 from labelfree._saved import (
     FORMAT,
@@ -83,6 +84,9 @@ class Estimate:
         Whether the search for the estimate settled.
     verdict : Verdict
         ``.level`` in {"sound", "caution", "unidentified"}, ``.reasons`` and ``.advice``: sentences.
+    origin : Origin or None
+        How it was computed: version, options, hash of the votes, the likelihood over the imbalance.
+        None for an estimate saved by a labelfree that did not note it.
     """
 
     classifiers: tuple[str, ...]
@@ -99,6 +103,7 @@ class Estimate:
     _choice: Choice | None = field(repr=False)
     _alarm: Alarm | None = field(repr=False)
     _vector: Array | None = field(repr=False)
+    origin: Origin | None = field(default=None, repr=False)
 
     # --- numbers ------------------------------------------------------------------------------
 
@@ -523,6 +528,7 @@ class Estimate:
             "model": None if choice is None else plain_choice(choice),
             "vector": None if self._vector is None else self._vector.tolist(),
             "reading": dict(self.reading),
+            "origin": None if self.origin is None else plain_origin(self.origin),
         }
 
     def __eq__(self, other: object) -> bool:
@@ -592,4 +598,5 @@ def _revived(kept: dict[str, Any]) -> Estimate:
         _choice=choice,
         _alarm=None if kept["alarm"] is None else revived_alarm(kept["alarm"]),
         _vector=optional_array(kept["vector"]),
+        origin=revived_origin(kept.get("origin")),
     )
