@@ -11,7 +11,11 @@ import pytest
 PACKAGE = Path(__file__).parents[1] / "src" / "labelfree"
 FRONT = ast.parse((PACKAGE / "__init__.py").read_text("utf-8"))
 DATAFRAMES = {"dask", "duckdb", "narwhals", "pandas", "polars", "pyarrow", "pyspark"}
-NARWHALS = {"_frames", "_long_form"}  # the rooms of dataframes; docs/design.md says why not one
+NARWHALS = {
+    "_engines",
+    "_frames",
+    "_long_form",
+}  # the rooms of dataframes; docs/design.md says why not one
 NUMERICS_FROM, NUMERICS_TO = "_patterns", "_consensus"
 
 

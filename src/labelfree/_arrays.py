@@ -40,6 +40,8 @@ class Table:
         name -> the values of a column of the caller's table, one an item.
     classifier_keys : tuple
         The classifiers as the long form names them, numbers as numbers; empty for the wide form.
+    counts : (n,) array, optional
+        Where the rows have been counted already: how many items each stands for.
     """
 
     names: tuple[str, ...]
@@ -51,6 +53,7 @@ class Table:
     names_of_items: Callable[[], Sequence[Any]]
     column_of_items: Callable[[str], Sequence[Any]]
     classifier_keys: tuple[Any, ...] = ()
+    counts: NDArray[np.float64] | None = None
 
 
 def check_size(items: int, classifiers: int) -> None:

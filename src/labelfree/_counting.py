@@ -25,6 +25,9 @@ Counts = NDArray[np.float64]
 def count_dense(votes: Votes) -> tuple[Words, Counts]:
     """Count the patterns of dense votes."""
     shape = Shape(len(votes.classifiers), len(votes.classes))
+    if votes.counts is not None:
+        rows = read_all(votes, lambda reader, *place: words_of(reader.planes(*place)[0]))
+        return merged_dense(np.concatenate(list(rows)), votes.counts)
     complete_bits = shape.classifiers if shape.classes == 2 else shape.bits
     count = _count_by_address if complete_bits <= HISTOGRAM_BITS else _count_by_sorting
     return count(votes, shape)

@@ -147,14 +147,19 @@ def check_known(columns: Iterable[str], names: Iterable[str]) -> None:
         )
 
 
-def series_column(name: str, column: nw.Series[Any]) -> Column:
-    """Take a column's memory where that can be compared; code it where not."""
-    kind = column.dtype
+def check_kind(name: str, kind: Any) -> None:
+    """Refuse a type that cannot hold votes."""
     if kind.is_nested() or kind.is_temporal():
         raise VotesError(
             f"Column {name!r} holds {kind}; expected text, numbers or truth values. "
             "Convert it, or leave it out with classifiers=."
         )
+
+
+def series_column(name: str, column: nw.Series[Any]) -> Column:
+    """Take a column's memory where that can be compared; code it where not."""
+    kind = column.dtype
+    check_kind(name, kind)
     if kind in {nw.Object, nw.Binary, nw.Unknown}:  # engines cannot compare these
         return coded_objects(name, column.to_list())
     whole = kind.is_integer() and kind not in {nw.Int128, nw.UInt128}  # NumPy knows no such numbers

@@ -376,7 +376,7 @@ def tally(votes: Any, **options: Any) -> Tally:
                 f"A tally has been read already, so {listed(given)} cannot apply; leave it out, or give the votes."
             )
         return votes
-    return settled(read_votes(votes, **options))[1]
+    return settled(read_votes(votes, **options, items_apart=False))[1]
 
 
 def _is_unsaid(option: Any) -> bool:

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from labelfree._arrays import GiveBack, from_array
 from labelfree._columns import labels_in, labels_of, learn
+from labelfree._engines import counted_there, engine_table
 from labelfree._errors import OptionsError, VotesError, listed
 from labelfree._frames import ANSWER_COLUMNS, ITEM_COLUMN, from_frame, is_array
 from labelfree._labels import (
@@ -70,6 +71,8 @@ class Votes:
         `classes` are those of the first rows until all rows have been read.
     classifier_keys : tuple
         The classifiers as the long form names them, numbers as numbers; empty for the wide form.
+    counts : (n,) array, optional
+        Where the rows have been counted already: how many items each stands for.
     """
 
     classifiers: tuple[str, ...]
@@ -85,6 +88,7 @@ class Votes:
     column_of_items: Callable[[str], Sequence[Any]] = field(repr=False, default=tuple)
     may_hold: str = "named"
     classifier_keys: tuple[Any, ...] = ()
+    counts: NDArray[np.float64] | None = None
 
     def label_array(self) -> NDArray[Any]:
         """The classes as an array, in the type of the caller's own votes where that holds them."""
@@ -126,6 +130,7 @@ def read_votes(
     duplicates: str | None = None,
     apart: str | None = None,
     part: bool = False,
+    items_apart: bool = True,
 ) -> Votes:
     """Check whatever a user calls votes.
 
@@ -153,6 +158,8 @@ def read_votes(
         A column of a wide table that holds neither items nor votes.
     part : bool
         Whether these are a part of all votes, which may lack labels, and in the long form classifiers.
+    items_apart : bool
+        Whether a row for each item is needed. If not, votes that live in an engine are counted there.
 
     Returns
     -------
@@ -171,7 +178,10 @@ def read_votes(
         )
     else:
         item = None if item is None else str(item)
-        if is_array(votes):
+        there = None if items_apart else engine_table(votes)
+        if there is not None:
+            table = counted_there(there, names, item)
+        elif is_array(votes):
             table = from_array(votes, names, item)
         else:
             table = from_frame(votes, names, item, apart)
@@ -190,6 +200,7 @@ def read_votes(
         table.column_of_items,
         found.may_hold,
         table.classifier_keys,
+        table.counts,
     )
 
 

@@ -1,0 +1,208 @@
+"""Tables that live in an engine: Polars lazy, DuckDB, Ibis, Dask, Spark. Their votes are counted there.
+
+The engine groups the rows by their votes, and only the distinct patterns with their counts come home.
+Plain aggregates and expressions through narwhals; no function of ours runs in the engine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+from typing import Any
+
+import narwhals.stable.v2 as nw
+import numpy as np
+from narwhals.exceptions import DuplicateError
+from numpy.typing import NDArray
+
+from labelfree._arrays import Table, check_size
+from labelfree._errors import FileError, VotesError
+from labelfree._frames import Frame, by_name, check_kind, check_known, chosen, series_column
+
+COUNT = "n"  # of the rows that hold a pattern; no column is called so, as they are renamed
+NO_FILE = ("FILE_NOT_EXIST", "FileNotFound", "PATH_NOT_FOUND", "No such file", "No files found")
+LONGEST_REASON = 160  # letters of what an engine says that are passed on
+
+
+@dataclass(frozen=True, eq=False)
+class EngineTable:
+    """A table that lives in an engine, its columns renamed by their places.
+
+    Names of columns may be anything; an engine may read a dot, a backtick or the case of a letter in them as its
+    own. So all columns are called c0, c1 … on the way, and go back under their own names.
+
+    Attributes
+    ----------
+    frame : narwhals LazyFrame
+        With columns c0, c1 …
+    names : tuple of str
+        The own names, by place.
+    kinds : tuple of narwhals types
+        Of the columns, by place.
+    back : callable
+        (frame, names) -> such a frame in the caller's own kind, its columns under these names.
+    """
+
+    frame: nw.LazyFrame[Any]
+    names: tuple[str, ...]
+    kinds: tuple[Any, ...]
+    back: Callable[[nw.LazyFrame[Any], Sequence[str]], Any]
+
+    @property
+    def engine(self) -> str:
+        """What the engine is called."""
+        return str(self.frame.implementation.value)
+
+    def place(self, name: str) -> int:
+        """Place of a column."""
+        check_known(self.names, [name])
+        return self.names.index(name)
+
+    def kind(self, name: str) -> Any:
+        """Type of a column."""
+        return self.kinds[self.place(name)]
+
+    def column(self, name: str) -> nw.Expr:
+        """Return a column as an expression."""
+        return nw.col(f"c{self.place(name)}")
+
+
+def engine_table(votes: Any) -> EngineTable | None:
+    """Take votes that live in an engine; None of any others."""
+    try:
+        frame = nw.from_native(votes, pass_through=True)
+    except DuplicateError:
+        return None  # which whoever reads frames says
+    if not isinstance(frame, nw.LazyFrame):
+        return None
+    if frame.implementation.is_polars() and nw.Object in frame.collect_schema().dtypes():
+        return None  # which Polars cannot group; so it is collected
+    schema = in_engine("looking at the columns", frame.collect_schema)
+    own = by_name(schema.names())
+    placed = [f"c{place}" for place in range(len(own))]
+    if hasattr(votes, "toDF"):  # Spark renames by place, and so any name will do
+        frame = nw.from_native(votes.toDF(*placed)) if placed else frame
+        return EngineTable(frame, tuple(own), tuple(schema.dtypes()), _spark_back)
+    frame = frame.rename(dict(zip(own.values(), placed, strict=True)))
+
+    def back(answered: nw.LazyFrame[Any], names: Sequence[str]) -> Any:
+        now = answered.collect_schema().names()
+        keys = [own.get(name, name) for name in names]
+        return answered.rename(dict(zip(now, keys, strict=True))).to_native()
+
+    return EngineTable(frame, tuple(own), tuple(schema.dtypes()), back)
+
+
+def _spark_back(answered: nw.LazyFrame[Any], names: Sequence[str]) -> Any:
+    return answered.to_native().toDF(*names)
+
+
+# --- the wide form ----------------------------------------------------------------------------
+
+
+def counted_there(table: EngineTable, names: tuple[str, ...] | None, item: str | None) -> Table:
+    """Count the patterns of a wide table in its engine.
+
+    Parameters
+    ----------
+    table : EngineTable
+    names : tuple of str, optional
+        The columns that hold votes.
+    item : str, optional
+
+    Returns
+    -------
+    Table
+        One row a pattern, with counts.
+    """
+    names = chosen(table.names, names, item)
+    check_size(1, len(names))
+    for name in names:
+        check_kind(name, table.kind(name))
+    votes = [table.column(name).alias(f"v{place}") for place, name in enumerate(names)]
+    return pattern_table(names, counted_patterns(table.frame.select(*votes), len(names)))
+
+
+def counted_patterns(votes: nw.LazyFrame[Any], width: int) -> Frame:
+    """Group rows by the columns v0, v1 … and bring the groups home with their counts."""
+    keys = [f"v{place}" for place in range(width)]
+    return collected(votes.group_by(keys).agg(nw.len().alias(COUNT)), "counting the vote patterns")
+
+
+def pattern_table(names: tuple[str, ...], patterns: Frame) -> Table:
+    """Lay counted patterns out as a table with counts."""
+    counts = counts_of(patterns)
+    check_size(len(counts), len(names))
+    columns = tuple(
+        series_column(name, patterns.get_column(f"v{place}")) for place, name in enumerate(names)
+    )
+    return Table(
+        names,
+        columns,
+        len(counts),
+        lambda *_: None,
+        True,
+        None,
+        lambda: range(len(counts)),
+        lambda _: (),
+        counts=counts,
+    )
+
+
+def counts_of(patterns: Frame) -> NDArray[np.float64]:
+    """How often each pattern occurred."""
+    return np.asarray(patterns.get_column(COUNT).to_numpy()).astype(np.float64)
+
+
+# --- what comes home --------------------------------------------------------------------------
+
+
+def collected(frame: nw.LazyFrame[Any], stage: str) -> Frame:
+    """Let the engine do its work and bring the result home; an engine that fails is an error of ours."""
+    home: Frame = in_engine(f"{stage} in {frame.implementation.value}", lambda: _brought(frame))
+    return home
+
+
+def _brought(frame: nw.LazyFrame[Any]) -> Frame:
+    """Spark and DuckDB bring tables by way of PyArrow, and rows without it."""
+    native: Any = frame.to_native()
+    kind = frame.implementation
+    if find_spec("pyarrow") is None and (kind.is_pyspark() or kind.is_duckdb()):
+        rows = native.collect() if kind.is_pyspark() else native.fetchall()
+        return _from_rows(rows, frame.collect_schema())
+    return frame.collect()
+
+
+def _from_rows(rows: Sequence[Sequence[Any]], schema: Mapping[str, Any]) -> Frame:
+    cells = list(zip(*rows, strict=True)) or [()] * len(schema)
+    columns = dict(zip(schema, map(list, cells), strict=True))
+    return nw.from_dict(columns, schema=schema, backend="polars")
+
+
+def in_engine(stage: str, work: Callable[[], Any]) -> Any:
+    """Do some work in the engine, whose errors may be of any kind."""
+    try:
+        return work()
+    except (MemoryError, VotesError):
+        raise
+    except Exception as error:  # noqa: BLE001 (whatever stands in the caller's own table may raise)
+        said = _reason(error)
+        kind = FileError if _is_of_a_file(error, str(error)) else VotesError
+    raise kind(
+        f"The table could not be read: {stage} ended with {said}; mend what the table is made from."
+    )
+
+
+def _is_of_a_file(error: Exception, said: str) -> bool:
+    return isinstance(error, OSError) or any(sign in said for sign in NO_FILE)
+
+
+def _reason(error: Exception) -> str:
+    """Take the line that says what happened: the last of a Python error within, else the first."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    within = [line for line in lines if line.partition(":")[0].endswith(("Error", "Exception"))]
+    said = " ".join((within or lines or [""])[-1 if within else 0].split()).rstrip(".")
+    if len(said) > LONGEST_REASON:
+        said = said[: LONGEST_REASON - 3] + "..."
+    return f"{type(error).__name__}: {said}" if said else type(error).__name__
