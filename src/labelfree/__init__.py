@@ -46,10 +46,14 @@ The rooms, in the order that data walks through them (each may call those above 
     _verdict       may the numbers be relied on?
     _requirements  requirements as text, held against what was found
     _again         votes read again, for an answer that there is
+    _answers       votes -> labels, probabilities, SQL, by the rules of an estimate
+    _shown         an estimate as rows, and as text
     _saved         what was found <-> plain JSON values
     _result        Estimate: the answer, and what can be done with it
     _comparison    two estimates: what changed, and is it more than chance?
-    _estimate      estimate(votes) -> Estimate: the rooms above called in order
+    _options       options of the front door: what each may be
+    _walk          the rooms above called in order, for two classes
+    _estimate      estimate(votes) -> Estimate: the front door
     _messages      messages between items and classifiers along the votes
     _rival         Rival: what another published method found
     rivals         other published methods under one signature

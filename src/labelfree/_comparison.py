@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from labelfree._errors import OptionsError, listed
-from labelfree._result import RATES, Estimate
+from labelfree._result import Estimate
+from labelfree._shown import RATES
 
 Array = NDArray[np.float64]
 

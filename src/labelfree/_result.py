@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -11,26 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from labelfree._again import read_again
+from labelfree._answers import Labeller
 from labelfree._choice import Choice
-from labelfree._consensus import (
-    Rule,
-    answer,
-    each_item,
-    likelihood_rule,
-    majority_rule,
-    spectral_rule,
-    sql,
-)
 from labelfree._dependence import Alarm
-from labelfree._errors import (
-    FileError,
-    NotIdentifiedError,
-    OptionsError,
-    counted,
-    listed,
-    warn,
-)
+from labelfree._errors import FileError, NotIdentifiedError, OptionsError, listed
 from labelfree._intervals import QUANTITIES
 from labelfree._latent_class import Model
 from labelfree._origin import Origin, plain_origin, revived_origin
@@ -46,14 +29,11 @@ from labelfree._saved import (
     revived_choice,
     write_json,
 )
+from labelfree._shown import RATES, rows_of, text_of, with_interval
 from labelfree._verdict import Verdict
-from labelfree._votes import Label, Votes
+from labelfree._votes import Label
 
 Array = NDArray[np.float64]
-
-RULES = ("posterior", "likelihood", "spectral", "majority")
-RATES = ("sensitivity", "specificity", "balanced_accuracy")
-SHOWN_CLASSIFIERS = 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -245,11 +225,14 @@ class Estimate:
 
     def _chosen(self) -> Choice:
         if self._choice is None:
-            raise NotIdentifiedError(
-                f"These votes do not identify the rates: {self.verdict.reasons[0]} "
-                f"What would help: {self.verdict.advice[0]}"
-            )
+            raise NotIdentifiedError(self._why_not())
         return self._choice
+
+    def _why_not(self) -> str:
+        return (
+            f"These votes do not identify the rates: {self.verdict.reasons[0]} "
+            f"What would help: {self.verdict.advice[0]}"
+        )
 
     def _identified(self) -> Model:
         return self._chosen().model
@@ -266,20 +249,21 @@ class Estimate:
             the estimate and its interval as ``…_low`` and ``…_high``, and note. A number is None
             where it is not identified.
         """
-        columns: dict[str, list[Any]] = {
-            "classifier": list(self.classifiers),
-            "votes": list(self.votes),
-        }
-        for rate in RATES:
-            nothing = [None] * len(self.classifiers)
-            columns[rate] = nothing if self._choice is None else getattr(self, rate).tolist()
-            ends = (
-                None if self._choice is None or self._choice.spread is None else self.interval(rate)
-            )
-            columns[f"{rate}_low"] = nothing if ends is None else ends[:, 0].tolist()
-            columns[f"{rate}_high"] = nothing if ends is None else ends[:, 1].tolist()
-        columns["note"] = list(self.notes)
-        return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+        return rows_of(
+            self.classifiers,
+            self.votes,
+            self.notes,
+            {rate: (self._known(rate), self._ends(rate)) for rate in RATES},
+        )
+
+    def _known(self, quantity: str) -> Array | None:
+        """Look a rate up; None where it is not identified."""
+        return None if self._choice is None else np.asarray(getattr(self, quantity))
+
+    def _ends(self, quantity: str) -> Array | None:
+        """Its interval, or None."""
+        known = self._choice is not None and self._choice.spread is not None
+        return self.interval(quantity) if known else None
 
     def check(self, requirements: str | Iterable[str], *, by: str = "interval") -> Check:
         """Hold the estimate against requirements, as ``labelfree check`` does.
@@ -316,37 +300,29 @@ class Estimate:
         return Figures(self.table(), whole, self.verdict.level)
 
     def __repr__(self) -> str:
-        rows = self.table()
-        shown = rows[:SHOWN_CLASSIFIERS]
-        width = max(10, *(len(row["classifier"]) for row in shown))
-        headline = (
-            f"{counted(len(rows), 'classifier')} on {_number(self.items)} items, "
-            f"{self.classes[1]!r} positive, method {self.method!r}"
+        return text_of(
+            self.table(),
+            self._lines(),
+            self.verdict,
+            items=self.items,
+            classes=self.classes,
+            method=self.method,
         )
-        lines = [
-            headline,
-            f"{'classifier':<{width}}  {'sensitivity':<18}  {'specificity':<18}  balanced",
-        ]
-        for row in shown:
-            cells = "  ".join(f"{_with_interval(row, rate):<18}" for rate in RATES[:2])
-            balanced = _figure(row["balanced_accuracy"])
+
+    def _lines(self) -> list[str]:
+        """What is not of one classifier alone: the prevalence, the effective number."""
+        if self._choice is None:
+            return []
+        share: dict[str, Any] = {"prevalence": self.prevalence}
+        ends = self._ends("prevalence")
+        if ends is not None:
+            share["prevalence_low"], share["prevalence_high"] = ends
+        lines = [f"prevalence {with_interval(share, 'prevalence')}"]
+        if self.dependence != "independent":
             lines.append(
-                f"{row['classifier']:<{width}}  {cells}  {balanced:>8}  {row['note']}".rstrip()
+                f"worth {self.effective_number:.1f} independent classifiers ({self.dependence})"
             )
-        if len(rows) > len(shown):
-            lines.append(f"… and {len(rows) - len(shown)} more; see .table()")
-        if self._choice is not None:
-            ends = {"prevalence": self.prevalence}
-            if self._choice.spread is not None:
-                ends["prevalence_low"], ends["prevalence_high"] = self.interval("prevalence")
-            lines.append(f"prevalence {_with_interval(ends, 'prevalence')}")
-            if self.dependence != "independent":
-                lines.append(
-                    f"worth {self.effective_number:.1f} independent classifiers ({self.dependence})"
-                )
-        lines.append(f"verdict: {self.verdict.level}")
-        lines.extend(f"  - {reason}" for reason in self.verdict.reasons)
-        return "\n".join(lines)
+        return lines
 
     # --- consensus ----------------------------------------------------------------------------
 
@@ -370,16 +346,7 @@ class Estimate:
             ``probability`` (of the positive class) added; a long one gives a row an item: the item,
             ``label``, ``probability``. An item without any vote gets the prior's label, with a warning.
         """
-        checked, rule_here = self._prepared(votes, rule, reading)
-        own = rule == "posterior"
-        answers = answer(rule_here, checked, label=True, probability=own and checked.keeps_table)
-        self._warn_unvoted(answers.unvoted)
-        probabilities = answers.probabilities
-        if checked.keeps_table and self._choice is not None and not own:
-            # The probability is the posterior's, whatever rule labels.
-            posterior = self._choice.rule.of(self._order(checked))
-            probabilities = answer(posterior, checked, label=False, probability=True).probabilities
-        return checked.give_back(answers.labels, probabilities)
+        return self._labeller().label(votes, rule, reading)
 
     def probability(self, votes: Any, **reading: Any) -> Any:
         """Probability that each item is positive, given its votes.
@@ -396,10 +363,7 @@ class Estimate:
         same kind as `votes`
             (n,) array for an array; a table comes back with ``probability`` added.
         """
-        checked, rule_here = self._prepared(votes, "posterior", reading)
-        answers = answer(rule_here, checked, label=False, probability=True)
-        self._warn_unvoted(answers.unvoted)
-        return checked.give_back(None, answers.probabilities)
+        return self._labeller().probability(votes, reading)
 
     def probability_interval(self, votes: Any, level: float | None = None, **reading: Any) -> Array:
         """Interval of each item's probability, for the sampling error of the rates behind it.
@@ -418,28 +382,7 @@ class Estimate:
         (n, 2) array
             In the order of the items.
         """
-        from scipy.special import expit, ndtri
-
-        level = self._level(level)
-        choice = self._chosen()
-        if choice.doubt is None:
-            raise NotIdentifiedError(
-                "There are no intervals of single items: the votes do not determine every rate (their information "
-                "matrix is singular), or the estimate was saved with too many classifiers to keep them."
-            )
-        checked, rule = self._prepared(votes, "posterior", reading)
-        terms = choice.rule.terms_of(self._order(checked))
-        doubt = choice.doubt[np.ix_(terms, terms)]
-        reach = ndtri(0.5 + level / 2)
-
-        def ends(block: Any) -> Array:
-            scores, taken = rule.scores(block), rule.terms(block)
-            odds = scores[:, 1] - scores[:, 0]
-            variance = ((taken @ doubt) * taken).sum(axis=1)
-            error = reach * np.sqrt(np.maximum(variance, 0.0))
-            return np.asarray(expit(np.stack([odds - error, odds + error], axis=1)))
-
-        return each_item(checked, ends)
+        return self._labeller().probability_interval(votes, self._level(level), reading)
 
     def sql(self, dialect: str | None = None) -> str:
         """Write :meth:`probability` as one SQL expression over columns named like the classifiers.
@@ -455,38 +398,13 @@ class Estimate:
             Computed in double precision; equal to :meth:`probability` to 1e-12. A vote that is no
             label, NULL among them, counts as missing.
         """
-        return sql(self._chosen().rule, self.classifiers, self.classes, dialect)
+        return self._labeller().sql(dialect)
 
-    def _prepared(self, votes: Any, rule: str, reading: Mapping[str, Any]) -> tuple[Votes, Rule]:
-        checked, order = read_again(
-            votes,
-            classifiers=self.classifiers,
-            classes=self.classes,
-            reading=self.reading,
-            given=reading,
+    def _labeller(self) -> Labeller:
+        why_not = "" if self._choice is not None else self._why_not()
+        return Labeller(
+            self.classifiers, self.classes, self.reading, self._choice, self._vector, why_not
         )
-        return checked, self._rule(rule).of(order)
-
-    def _order(self, votes: Votes) -> list[int]:
-        """Places of the votes' classifiers among the estimate's."""
-        return [self.classifiers.index(name) for name in votes.classifiers]
-
-    def _rule(self, name: str) -> Rule:
-        if name == "majority":
-            return majority_rule(len(self.classifiers), len(self.classes))
-        if name not in RULES:
-            raise OptionsError(f"rule= must be one of {listed(RULES)}, got {name!r}.")
-        choice = self._chosen()
-        if name == "spectral" and self._vector is not None:
-            return spectral_rule(self._vector)
-        return choice.rule if name == "posterior" else likelihood_rule(choice.model)
-
-    def _warn_unvoted(self, unvoted: int) -> None:
-        if unvoted:
-            warn(
-                f"{counted(unvoted, 'item')} had no vote at all; the label there is the more frequent class, "
-                "and the probability the prevalence."
-            )
 
     # --- kept ---------------------------------------------------------------------------------
 
@@ -539,22 +457,6 @@ class Estimate:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the estimate as JSON; :func:`load` reads it back exactly."""
         write_json(path, self.as_dict())
-
-
-def _figure(value: float | None) -> str:
-    return "–" if value is None else f"{value:.3f}"
-
-
-def _with_interval(row: Mapping[str, Any], name: str) -> str:
-    """``0.812 [.79, .83]``, or a dash."""
-    low, high = row.get(f"{name}_low"), row.get(f"{name}_high")
-    if low is None or high is None:
-        return _figure(row[name])
-    return f"{_figure(row[name])} [{low:.2f}, {high:.2f}]"
-
-
-def _number(value: float) -> str:
-    return f"{int(value):,}" if value == math.floor(value) else f"{value:g}"
 
 
 def load(path: str | os.PathLike[str]) -> Estimate:

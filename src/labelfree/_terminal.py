@@ -16,7 +16,8 @@ from labelfree._comparison import Change, Comparison, change_words
 from labelfree._errors import NotIdentifiedError, counted
 from labelfree._plan import Plan
 from labelfree._requirements import Check, found_words
-from labelfree._result import RATES, Estimate
+from labelfree._result import Estimate
+from labelfree._shown import RATES
 from labelfree._tally import Tally
 from labelfree.simulate import Simulated
 

@@ -1,0 +1,138 @@
+"""Votes -> labels, probabilities and their intervals, by the rules of an estimate; the same as SQL."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from labelfree._again import read_again
+from labelfree._choice import Choice
+from labelfree._consensus import (
+    Rule,
+    answer,
+    each_item,
+    likelihood_rule,
+    majority_rule,
+    spectral_rule,
+    sql,
+)
+from labelfree._errors import NotIdentifiedError, OptionsError, counted, listed, warn
+from labelfree._votes import Label, Votes
+
+Array = NDArray[np.float64]
+
+RULES = ("posterior", "likelihood", "spectral", "majority")
+
+
+@dataclass(frozen=True)
+class Labeller:
+    """What an estimate labels votes by.
+
+    Attributes
+    ----------
+    classifiers : tuple of str
+    classes : tuple of labels
+    reading : mapping
+        The options by which the estimate's own votes were read.
+    choice : Choice or None
+    vector : array or None
+        The rank-one vector, where there is one.
+    why_not : str
+        Where there is no choice: the sentence that says so.
+    """
+
+    classifiers: tuple[str, ...]
+    classes: tuple[Label, ...]
+    reading: Mapping[str, Any]
+    choice: Choice | None
+    vector: Array | None
+    why_not: str
+
+    def label(self, votes: Any, rule: str, reading: Mapping[str, Any]) -> Any:
+        """Label every item by a rule; a table takes the probability along."""
+        checked, rule_here = self._prepared(votes, rule, reading)
+        own = rule == "posterior"
+        answers = answer(rule_here, checked, label=True, probability=own and checked.keeps_table)
+        _warn_unvoted(answers.unvoted)
+        probabilities = answers.probabilities
+        if checked.keeps_table and self.choice is not None and not own:
+            # The probability is the posterior's, whatever rule labels.
+            posterior = self.choice.rule.of(self._order(checked))
+            probabilities = answer(posterior, checked, label=False, probability=True).probabilities
+        return checked.give_back(answers.labels, probabilities)
+
+    def probability(self, votes: Any, reading: Mapping[str, Any]) -> Any:
+        """Probability of the positive class of every item."""
+        checked, rule_here = self._prepared(votes, "posterior", reading)
+        answers = answer(rule_here, checked, label=False, probability=True)
+        _warn_unvoted(answers.unvoted)
+        return checked.give_back(None, answers.probabilities)
+
+    def probability_interval(self, votes: Any, level: float, reading: Mapping[str, Any]) -> Array:
+        """Interval of each item's probability, (n, 2)."""
+        from scipy.special import expit, ndtri
+
+        choice = self._chosen()
+        if choice.doubt is None:
+            raise NotIdentifiedError(
+                "There are no intervals of single items: the votes do not determine every rate (their information "
+                "matrix is singular), or the estimate was saved with too many classifiers to keep them."
+            )
+        checked, rule = self._prepared(votes, "posterior", reading)
+        terms = choice.rule.terms_of(self._order(checked))
+        doubt = choice.doubt[np.ix_(terms, terms)]
+        reach = ndtri(0.5 + level / 2)
+
+        def ends(block: Any) -> Array:
+            scores, taken = rule.scores(block), rule.terms(block)
+            odds = scores[:, 1] - scores[:, 0]
+            variance = ((taken @ doubt) * taken).sum(axis=1)
+            error = reach * np.sqrt(np.maximum(variance, 0.0))
+            return np.asarray(expit(np.stack([odds - error, odds + error], axis=1)))
+
+        return each_item(checked, ends)
+
+    def sql(self, dialect: str | None) -> str:
+        """Write the posterior rule as SQL."""
+        return sql(self._chosen().rule, self.classifiers, self.classes, dialect)
+
+    def _chosen(self) -> Choice:
+        if self.choice is None:
+            raise NotIdentifiedError(self.why_not)
+        return self.choice
+
+    def _prepared(self, votes: Any, rule: str, reading: Mapping[str, Any]) -> tuple[Votes, Rule]:
+        checked, order = read_again(
+            votes,
+            classifiers=self.classifiers,
+            classes=self.classes,
+            reading=self.reading,
+            given=reading,
+        )
+        return checked, self._rule(rule).of(order)
+
+    def _order(self, votes: Votes) -> list[int]:
+        """Places of the votes' classifiers among the estimate's."""
+        return [self.classifiers.index(name) for name in votes.classifiers]
+
+    def _rule(self, name: str) -> Rule:
+        if name == "majority":
+            return majority_rule(len(self.classifiers), len(self.classes))
+        if name not in RULES:
+            raise OptionsError(f"rule= must be one of {listed(RULES)}, got {name!r}.")
+        choice = self._chosen()
+        if name == "spectral" and self.vector is not None:
+            return spectral_rule(self.vector)
+        return choice.rule if name == "posterior" else likelihood_rule(choice.model)
+
+
+def _warn_unvoted(unvoted: int) -> None:
+    if unvoted:
+        warn(
+            f"{counted(unvoted, 'item')} had no vote at all; the label there is the more frequent class, "
+            "and the probability the prevalence."
+        )

@@ -1,0 +1,131 @@
+"""Options of the front door: what each may be, and what it says of these votes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from labelfree._errors import OptionsError, listed
+from labelfree._rank_one import WAYS
+
+METHODS = ("map", "likelihood", "tensor")
+DEPENDENCE = ("auto", "test", "ignore")
+MOST_IN_GROUP = 5  # classifiers of a group that the user may name: its table has 2^5 cells a class
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What is known of single rates: fixed values and Beta priors, by (place, true class)."""
+
+    fixed: dict[tuple[int, int], float]
+    believed: dict[tuple[int, int], tuple[float, float]]
+
+
+def check_options(method: Any, vector: Any, prevalence: Any, prior: Any, level: Any) -> None:
+    if not isinstance(method, str) or method not in METHODS:
+        raise OptionsError(f"method= must be one of {listed(METHODS)}, got {method!r}.")
+    if not isinstance(vector, str) or vector not in WAYS:
+        raise OptionsError(f"vector= must be one of {listed(WAYS)}, got {vector!r}.")
+    if prevalence is not None and not is_number(prevalence, 0.0, 1.0):
+        raise OptionsError(
+            f"prevalence= must lie between 0 and 1, both excluded, got {prevalence!r}."
+        )
+    if not is_number(prior, -1.0, float("inf")) or prior < 0:
+        raise OptionsError(f"prior= must be a number of at least 0, got {prior!r}.")
+    if not is_number(level, 0.0, 1.0):
+        raise OptionsError(f"level= must lie between 0 and 1, both excluded, got {level!r}.")
+
+
+def is_word(option: Any, word: str) -> bool:
+    """Compare an option that may also be a list."""
+    return isinstance(option, str) and option == word
+
+
+def is_number(value: Any, low: float, high: float) -> bool:
+    return isinstance(value, int | float | np.integer | np.floating) and bool(low < value < high)
+
+
+def groups_asked(dependence: Any, classifiers: tuple[str, ...], method: str) -> list[list[int]]:
+    """Places of the user's own groups; none where a word is given."""
+    if isinstance(dependence, str):
+        if dependence not in DEPENDENCE:
+            raise OptionsError(
+                f"dependence= must be {' or '.join(map(repr, DEPENDENCE))}, or a list of groups of classifiers, "
+                f"got {dependence!r}."
+            )
+        return []
+    if not isinstance(dependence, Iterable) or not all(
+        isinstance(group, Iterable) and not isinstance(group, str) for group in dependence
+    ):
+        raise OptionsError(
+            f"dependence= must be {' or '.join(map(repr, DEPENDENCE))}, or a list of groups of classifiers, "
+            f"got {listed([repr(dependence)])}; a group is a list of names."
+        )
+    groups = [list(group) for group in dependence]
+    if groups and method != "map":
+        raise OptionsError(
+            f"dependence= names groups, which only method='map' can model, got method={method!r}; leave one of them out."
+        )
+    members = [name for group in groups for name in group]
+    unknown = [name for name in members if name not in classifiers]
+    if unknown:
+        raise OptionsError(
+            f"dependence= names {listed(map(repr, unknown))}; the classifiers are {listed(classifiers)}."
+        )
+    if len(set(members)) < len(members) or any(len(group) < 2 for group in groups):
+        raise OptionsError(
+            "dependence= must hold groups of at least two classifiers, none of them in two groups, "
+            f"got {listed([repr(groups)])}."
+        )
+    blocks = len(groups) + len(classifiers) - len(members)
+    if blocks < 3 or any(len(group) > MOST_IN_GROUP for group in groups):
+        raise OptionsError(
+            f"dependence= must leave at least three groups or single classifiers, of at most {MOST_IN_GROUP} each, "
+            f"got {blocks}; name smaller groups."
+        )
+    return [[classifiers.index(name) for name in group] for group in groups]
+
+
+def facts_of(known: Any, classifiers: tuple[str, ...]) -> Facts:
+    fixed, believed = {}, {}
+    known = {} if known is None else known
+    if not isinstance(known, Mapping) or not all(
+        isinstance(rates_of, Mapping) for rates_of in known.values()
+    ):
+        raise OptionsError(
+            f"known= must map names of classifiers to their rates, got {listed([repr(known)])}; "
+            "write for example {'a': {'sensitivity': 0.9}}."
+        )
+    for name, rates_of in known.items():
+        if name not in classifiers:
+            raise OptionsError(f"known= names {name!r}; the classifiers are {listed(classifiers)}.")
+        for rate, value in rates_of.items():
+            if rate not in ("specificity", "sensitivity"):
+                raise OptionsError(
+                    f"known= holds {rate!r} for {name}; expected sensitivity or specificity."
+                )
+            place = (classifiers.index(name), int(rate == "sensitivity"))
+            if isinstance(value, tuple | list):
+                believed[place] = _beta(name, rate, value)
+            elif is_number(value, 0.0, 1.0):
+                fixed[place] = float(value)
+            else:
+                raise OptionsError(
+                    f"known= gives {name} a {rate} of {value!r}; expected a number between 0 and 1, both excluded, "
+                    "or the two parameters of a Beta prior."
+                )
+    return Facts(fixed, believed)
+
+
+def _beta(name: str, rate: str, value: Sequence[float]) -> tuple[float, float]:
+    if len(value) != 2 or not all(
+        each == 1 or is_number(each, 1.0, float("inf")) for each in value
+    ):
+        raise OptionsError(
+            f"known= gives {name} a {rate} with prior {tuple(value)!r}; expected the two parameters of a Beta "
+            "distribution, both at least 1."
+        )
+    return float(value[0]), float(value[1])

@@ -1,0 +1,202 @@
+"""The walk of two classes through the numerical rooms, and what the verdict is told on the way."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from labelfree._choice import DIFFICULTY, Choice, GoldItems, calibrated, dependent, independent
+from labelfree._consensus import winners
+from labelfree._dependence import Alarm, alarm
+from labelfree._imbalance import Imbalance, likelihood_imbalance, tensor_imbalance
+from labelfree._intervals import covariance_of_logits, jackknife
+from labelfree._latent_class import Fit, Model, Prior, fit
+from labelfree._moments import moments
+from labelfree._options import Facts, is_word
+from labelfree._products import Block, Blocks
+from labelfree._rank_one import RankOne, rank_one
+from labelfree._rates import clipped, rates, smallest_rate
+from labelfree._tally import Tally
+from labelfree._verdict import (
+    Findings,
+    look_at_alarm,
+    look_at_gold,
+    look_at_imbalance,
+    look_at_intervals,
+    look_at_model,
+    look_at_search,
+    look_at_sign,
+    look_at_unanimity,
+)
+
+Array = NDArray[np.float64]
+
+CLEAR = 0.25  # of the largest |v|: smaller entries do not vouch for the sign
+
+
+class Walk:
+    """One walk through the numerical rooms; later steps use what earlier ones found."""
+
+    def __init__(
+        self,
+        counted: Tally,
+        method: str,
+        vector: str,
+        prevalence: float | None,
+        prior: float,
+        facts: Facts,
+        gold: GoldItems | None,
+    ) -> None:
+        self.method, self.vector, self.prevalence, self.facts = method, vector, prevalence, facts
+        self.gold, self.turned = gold, False
+        self.blocks = Blocks(counted)
+        self.seen = moments(self.blocks)
+        self.found = self._signed(rank_one(self.seen, vector))
+        self.prior = _prior(counted, prior, facts, fixed_classes=prevalence is not None)
+        self.imbalance: Imbalance | None = None
+        self.covariance: Array | None = None
+
+    @property
+    def converged(self) -> bool:
+        """Whether the steps before the likelihood settled."""
+        return self.found.converged and (self.imbalance is None or self.imbalance.converged)
+
+    def choose(self, dependence: Any, groups: Sequence[Sequence[int]]) -> tuple[Choice, Alarm]:
+        """Fit the independent model, test it, go on to what the test asks for, and check by gold."""
+        spectral, self.imbalance = self._spectral(
+            self.blocks, self.method, rough=self.method == "map"
+        )
+        fitted = fit(self.blocks, spectral, self.prior)
+        self.covariance = covariance_of_logits(self.blocks, fitted.model, self.prior)
+        choice = self._independent(fitted, spectral)
+        tested = Alarm(False, 1.0, np.zeros((len(self.seen.mean),) * 2), (0, 1))
+        if not is_word(dependence, "ignore"):
+            tested = alarm(self.blocks, self.seen, fitted, self.prior, self.covariance)
+        # The moment methods model nothing; but gold labels calibrate under every method.
+        models = self.method == "map" or self.gold is not None
+        if groups or (models and tested.raised and is_word(dependence, "auto")):
+            other, _ = self._spectral(self.blocks, "tensor")
+            modelled = dependent(
+                self.blocks,
+                self.seen,
+                choice,
+                fitted,
+                [spectral, other],
+                self.covariance,
+                prior=self.prior,
+                prevalence=self.prevalence,
+                groups=groups,
+            )
+            if self.method == "map" or modelled.dependence == DIFFICULTY:
+                choice = modelled
+        if self.gold is None:
+            return choice, tested
+        believed = np.zeros((len(self.seen.mean), 2), dtype=bool)
+        for place in self.facts.believed:
+            believed[place] = True
+        checked = calibrated(
+            self.blocks, choice, fitted, self.gold, prior=self.prior, believed=believed
+        )
+        if checked is not None or self.turned:
+            return choice if checked is None else checked, tested
+        self.turned, self.found = True, self.found.turned()
+        return self.choose(dependence, groups)
+
+    def _signed(self, found: RankOne) -> RankOne:
+        """Give v the sign that known rates, or gold, ask for."""
+        signed = _signed_by(self.facts, found)
+        return signed.turned() if self.turned else signed
+
+    def _independent(self, fitted: Fit, spectral: Model) -> Choice:
+        size = self.blocks.tally.sample_size
+        if self.method == "map":
+            model, covariance = fitted.model, self.covariance
+        elif np.isfinite(size):
+            model, covariance = spectral, jackknife(spectral, self.blocks.tally, self._answer_of)
+        else:
+            model, covariance = spectral, np.zeros((1 + 2 * len(self.seen.mean),) * 2)
+        return independent(fitted, model, covariance, self.seen, self.found.vector, size)
+
+    def _answer_of(self, part: Tally) -> Model:
+        return self._spectral(Blocks(part), self.method)[0]
+
+    def _spectral(
+        self, blocks: Blocks, method: str, *, rough: bool = False
+    ) -> tuple[Model, Imbalance]:
+        """Rates by way of v and the imbalance; what is known of them takes their place."""
+        own = blocks is self.blocks
+        seen = self.seen if own else moments(blocks)
+        vector = self.found.vector if own else self._signed(rank_one(seen, self.vector)).vector
+        if self.prevalence is not None:
+            imbalance = Imbalance(2.0 * self.prevalence - 1.0, at_boundary=False, converged=True)
+        elif method == "tensor":
+            imbalance = tensor_imbalance(blocks, seen, vector)
+        else:
+            imbalance = likelihood_imbalance(blocks, seen, vector, rough=rough)
+        smallest = smallest_rate(blocks.tally.sample_size)
+        sensitivity, specificity = rates(seen.mean, vector, imbalance.value)
+        both = np.stack([clipped(specificity, smallest), clipped(sensitivity, smallest)], axis=1)
+        votes = seen.votes[:, None] * np.array([1 - imbalance.value, 1 + imbalance.value]) / 2
+        for place, value in self.facts.fixed.items():
+            both[place] = value
+        for place, (above, below) in self.facts.believed.items():
+            both[place] = (both[place] * votes[place] + above - 1) / (
+                votes[place] + above + below - 2
+            )
+        return Model.binary(imbalance.value, both[:, 1], both[:, 0]), imbalance
+
+
+def look(
+    findings: Findings, walk: Walk, choice: Choice, tested: Alarm, level: float, *, asked: bool
+) -> None:
+    """Ask every question of the verdict."""
+    names = walk.blocks.tally.classifiers
+    look_at_sign(findings, walk.found, int((walk.found.vector != 0).sum()))
+    look_at_imbalance(
+        findings, at_boundary=walk.imbalance is not None and walk.imbalance.at_boundary
+    )
+    look_at_search(findings, converged=walk.converged and choice.converged)
+    look_at_alarm(findings, tested, names, asked=asked)
+    groups = [[names[place] for place in group] for group in choice.groups]
+    look_at_model(
+        findings, choice.dependence, groups, choice.effective_number, len(names), gold=choice.gold
+    )
+    look_at_gold(findings, choice.gold, turned=walk.turned)
+    widths = None
+    if choice.spread is not None:
+        ends = [choice.spread.ends(rate, level) for rate in ("sensitivity", "specificity")]
+        widths = np.concatenate([np.diff(each, axis=-1)[:, 0] for each in ends])
+    look_at_intervals(findings, widths)
+    unanimous = Block(
+        np.repeat(np.array([[0], [1]], dtype=np.int8), len(names), axis=1), np.ones(2), 2
+    )
+    look_at_unanimity(findings, (winners(choice.rule.scores(unanimous)) == [0, 1]).tolist())
+
+
+def _prior(counted: Tally, pseudo_count: float, facts: Facts, *, fixed_classes: bool) -> Prior:
+    shape = counted.shape
+    flat = Prior.flat(shape.classifiers, shape.classes, pseudo_count, fixed_classes=fixed_classes)
+    fixed = np.zeros((shape.classifiers, shape.classes), dtype=bool)
+    for place in facts.fixed:
+        fixed[place] = True
+    for (i, true), (above, below) in facts.believed.items():
+        flat.confusion[i, true, true], flat.confusion[i, true, 1 - true] = above - 1.0, below - 1.0
+    return Prior(flat.classes, flat.confusion, fixed_classes, fixed if fixed.any() else None)
+
+
+def _signed_by(facts: Facts, found: RankOne) -> RankOne:
+    """Let known rates fix the sign of v, where they say which side of chance a classifier is on.
+
+    A classifier near chance has a v too small to say anything of the sign.
+    """
+    values = facts.fixed | {
+        place: above / (above + below) for place, (above, below) in facts.believed.items()
+    }
+    clear = np.abs(found.vector) >= CLEAR * np.max(np.abs(found.vector), initial=0.0)
+    side = sum((value - 0.5) * found.vector[i] for (i, _), value in values.items() if clear[i])
+    if side >= 0:
+        return found
+    return found.turned()
