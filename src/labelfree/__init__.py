@@ -44,6 +44,7 @@ The rooms, in the order that data walks through them (each may call those above 
     _dependence    do the classifiers err independently? the alarm
     _choice        which model the answer comes from
     _verdict       may the numbers be relied on?
+    _evidence      what speaks against copies, gold labels, known values
     _requirements  requirements as text, held against what was found
     _again         votes read again, for an answer that there is
     _answers       votes -> labels, probabilities, SQL, by the rules of an estimate

@@ -90,7 +90,8 @@ def estimate(
         How the diagonal of the covariance is filled in on the way to the rank-one vector.
     prior : float, default 1
         Pseudo-votes in every cell of every classifier's confusion matrix, and pseudo-items of every
-        class, for method "map": 1 is a Beta(2, 2) prior, 0 turns the prior off.
+        class, for method "map": 1 is a Beta(2, 2) prior, 0 turns the prior off. Where the counts of a
+        tally are exact frequencies, it is off.
 
     Returns
     -------

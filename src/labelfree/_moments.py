@@ -32,11 +32,14 @@ class Moments:
         The diagonal is zero: only the rest carries the signal (JNK Lemma 1).
     pair_counts : (m, m) array
         Items on which both voted; on the diagonal, those on which the one did.
+    unlike : (m, m) array, optional
+        Of these, the items on which the two voted differently.
     """
 
     mean: Array
     covariance: Array
     pair_counts: Array
+    unlike: Array | None = None
 
     @property
     def constant(self) -> NDArray[np.bool_]:
@@ -59,7 +62,8 @@ def moments(blocks: Blocks) -> Moments:
     own = np.einsum("ikjl,k->ij", table, SIGNS) / met  # mean of i where j voted too
     covariance = np.where(pairs > 0, product - own * own.T, 0.0)
     np.fill_diagonal(covariance, 0.0)
-    return Moments(np.diagonal(own).copy(), covariance, pairs)
+    unlike = pairs - np.einsum("ikjk->ij", table)
+    return Moments(np.diagonal(own).copy(), covariance, pairs, unlike)
 
 
 def third_moment_ratio(blocks: Blocks, mean: Array, direction: Array) -> float:

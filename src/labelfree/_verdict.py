@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labelfree._dependence import Alarm
-from labelfree._errors import counted
+from labelfree._errors import counted, listed
 from labelfree._moments import Moments
 from labelfree._rank_one import RankOne
 
@@ -22,6 +22,8 @@ WEAK_SIGNAL = 0.001  # ... and above which that can barely be ruled out
 EXACT_SIGNAL = 1e-3  # score that rounding alone may leave where frequencies are exact
 FEW_GOLD = 20  # gold labels below which their own sampling error is large
 WIDE = 0.2  # width of an interval from which it says little
+MOST_COUNTED = 500  # classifiers of which the triples are counted
+NO_SKEW = 1e-4  # skewness from which the normal distribution serves
 MOST_UNNAMED = 4  # classifiers among which the covariances cannot tell one pair from another
 NEEDED = 3  # classifiers different from chance without which nothing is identified
 
@@ -86,53 +88,82 @@ def look_for_signal(
     Under guessing, z_ij = √n r_ij / √((1−μ_i²)(1−μ_j²)) is standard normal, pair by pair.
     Three classifiers must differ from chance, so the pairs besides the strongest one must show it too.
     """
-    scores, pairs = _agreement(moments, sample_size)
+    scores, met = _agreement(moments, sample_size)
     strongest = np.unravel_index(np.argmax(np.abs(scores)), scores.shape)
-    others = pairs.copy()
-    others[strongest] = others[strongest[::-1]] = False
-    if not _beyond_chance(scores[np.triu(pairs)], NO_SIGNAL):
+    others = met.copy()
+    others[strongest] = others[strongest[::-1]] = 0.0
+    if not _beyond_chance(scores, met, NO_SIGNAL):
         findings.unidentified(
             "The classifiers agree no more than guessing would make them, so the votes do not tell good from bad.",
             "More items, or better classifiers.",
         )
-    elif not _beyond_chance(scores[np.triu(others)], NO_THIRD):
+    elif not _beyond_chance(scores, others, NO_THIRD):
         names = [classifiers[int(place)] for place in strongest]
         findings.unidentified(
             f"Only {names[0]} and {names[1]} agree more than guessing would make them; it takes {NEEDED} such classifiers.",
             "More informative classifiers, or more items.",
         )
-    elif not _beyond_chance(scores[np.triu(others)], WEAK_SIGNAL):
+    elif not _beyond_chance(scores, others, WEAK_SIGNAL):
         findings.doubt(
             "The classifiers agree hardly more than guessing would make them.",
             "More items, or better classifiers.",
         )
 
 
-def _beyond_chance(scores: Array, level: float) -> bool:
-    """Ask whether standard normal scores are too large (chi-square) or too one-sided (their sum) for chance.
+def _beyond_chance(scores: Array, met: Array, level: float) -> bool:
+    """Ask whether scores are too large (their squares) or too one-sided (their sum) for chance.
 
-    The sum has the power where most classifiers are a little better than chance, the chi-square
-    where some are worse; each gets half of the level.
+    The sum has the power where most classifiers are a little better than chance, the squares
+    where some are worse; each gets half of the level. `met` holds each pair's items, less one; zero
+    leaves a pair out. With few items the pairs hang together through the items: three correlations
+    r_ij, r_jk, r_ki of guesses multiply to 1/d² on average (d = items − 1), their squares to
+    4 (d − 1) / (d³ (d + 2)²) beyond independence. So both sums are skewed, and are held against
+    gamma distributions of their own first three moments.
     """
-    from scipy.special import chdtrc, ndtr
-
-    if not len(scores) or np.max(np.abs(scores)) < EXACT_SIGNAL:
+    pairs = np.triu(met > 0)
+    number = int(pairs.sum())
+    if number == 0 or np.max(np.abs(scores[pairs])) < EXACT_SIGNAL:
         return False
-    one_sided = ndtr(-scores.sum() / np.sqrt(len(scores)))
-    return bool(min(chdtrc(len(scores), scores @ scores), one_sided) <= level / 2)
+    d = float(number / (1.0 / met[pairs]).sum())
+    if d <= 1.0:
+        return False  # two items: every correlation is 1 or −1
+    triangles = _triangles(met > 0, number)
+    own = float(scores[pairs].sum())
+    skewed = 6.0 * triangles / np.sqrt(d) / number**1.5
+    one_sided = _upper_tail(own / np.sqrt(number), skewed)
+    squares = float((scores[pairs] ** 2).sum())
+    variance = 2.0 * number * (d - 1.0) / (d + 2.0)
+    third = 8.0 * number + 24.0 * triangles * (d - 1.0) / (d + 2.0) ** 2
+    two_sided = _upper_tail((squares - number) / np.sqrt(variance), third / variance**1.5)
+    return bool(min(one_sided, two_sided) <= level / 2)
 
 
-def _agreement(moments: Moments, sample_size: float) -> tuple[Array, NDArray[np.bool_]]:
-    """Standardised covariance of each pair, and which pairs have one; exact frequencies count as endless items."""
+def _triangles(met: NDArray[np.bool_], pairs: int) -> float:
+    """Count the triples of classifiers that met pair by pair; of very many, the most that there can be."""
+    if len(met) > MOST_COUNTED:
+        return float(np.sqrt(2.0) / 3.0 * pairs**1.5)  # Kruskal–Katona
+    links = met.astype(np.float32)
+    return float(np.einsum("ij,ij->", links @ links, links, dtype=float)) / 6.0
+
+
+def _upper_tail(standardised: float, skewness: float) -> float:
+    """Chance of a larger value, of a gamma distribution with mean 0, variance 1 and this skewness."""
+    from scipy.special import gammaincc, ndtr
+
+    if skewness < NO_SKEW:
+        return float(ndtr(-standardised))
+    shape = 4.0 / skewness**2
+    return float(gammaincc(shape, max(shape + standardised * np.sqrt(shape), 0.0)))
+
+
+def _agreement(moments: Moments, sample_size: float) -> tuple[Array, Array]:
+    """Standardised covariance of each pair, and its items less one; exact frequencies count as endless items."""
     variance = np.maximum(1.0 - moments.mean**2, 1e-12)
-    met = (
-        moments.pair_counts if np.isfinite(sample_size) else np.full_like(moments.pair_counts, 1e16)
-    )
-    pairs = (moments.pair_counts > 0) & np.outer(~moments.constant, ~moments.constant)
-    np.fill_diagonal(pairs, val=False)
-    return np.where(
-        pairs, moments.covariance * np.sqrt(met / np.outer(variance, variance)), 0.0
-    ), pairs
+    counts = moments.pair_counts
+    met = counts if np.isfinite(sample_size) else np.where(counts > 0, 1e16, 0.0)
+    met = np.where(np.outer(~moments.constant, ~moments.constant), np.maximum(met - 1.0, 0.0), 0.0)
+    np.fill_diagonal(met, 0.0)
+    return moments.covariance * np.sqrt(met / np.outer(variance, variance)), met
 
 
 def look_at_sign(findings: Findings, found: RankOne, live: int) -> None:
@@ -226,8 +257,55 @@ def look_at_model(
         )
 
 
+def look_at_copies(
+    findings: Findings, alike: Sequence[Sequence[str]], *, apart: int, raised: bool
+) -> None:
+    """Say when some always vote alike, and nobody is left to show whether they are good or copies.
+
+    With three informative classifiers that differ (`apart`), the pairs of the alike with the others
+    would show copies, and raise the alarm.
+    """
+    if alike and (apart < NEEDED or raised):
+        named = "; ".join(listed(names) for names in alike)
+        findings.doubt(
+            f"Some vote alike on every item ({named}): either they hardly ever err, or all but one are copies, "
+            "and these votes cannot tell which.",
+            "Drop the copies, or add classifiers that were made apart from these.",
+        )
+
+
+def look_at_informative(
+    findings: Findings, informative: Sequence[str], classifiers: int, *, testable: bool
+) -> None:
+    """Say when only three classifiers are clear of chance: any votes of three fit the model."""
+    if testable and len(informative) <= NEEDED:
+        who = f"Only {listed(informative)}" if informative else "None"
+        are = "is" if len(informative) == 1 else "are"
+        findings.doubt(
+            f"{who} of the {classifiers} classifiers {are} clearly better or worse than guessing; "
+            "with so few, the votes cannot show whether they share errors.",
+            "More informative classifiers, or more items.",
+        )
+
+
+def look_at_known(findings: Findings, what: str, given: float, asked: float) -> None:
+    """Say that the votes ask for another value than the one that was given."""
+    findings.doubt(
+        f"What was given as known does not fit the votes: they ask for a {what} of {asked:.2f}, not of {given:.2f}.",
+        "A look at whether the known values hold for these items.",
+    )
+
+
+def look_at_gold_met(findings: Findings, labels: int, hits: int, expected: float) -> None:
+    """Say that gold labels are not what the answer says of their items."""
+    findings.doubt(
+        f"The gold labels contradict the answer: of {labels} it gets {hits} right, where {expected:.0f} were expected.",
+        "A look at how the gold labels came about; if they are right, the classifiers share errors that no vote shows.",
+    )
+
+
 def look_at_gold(findings: Findings, labels: int, *, turned: bool) -> None:
-    """Say what the gold labels changed, and when they are few."""
+    """Say what the gold labels changed, and when those that calibrate are few."""
     if turned:
         findings.doubt(
             "The gold labels turned the direction round: most classifiers vote against them.",
@@ -235,13 +313,13 @@ def look_at_gold(findings: Findings, labels: int, *, turned: bool) -> None:
         )
     if 0 < labels < FEW_GOLD:
         findings.doubt(
-            f"{counted(labels, 'gold label')} calibrate roughly only.",
+            f"So few gold labels ({labels}) calibrate roughly only.",
             "50 to 100 gold labels of random items (gold=).",
         )
 
 
-def look_at_intervals(findings: Findings, widths: Array | None) -> None:
-    """Say when sampling error alone leaves the rates open."""
+def look_at_intervals(findings: Findings, widths: Array | None, of_prevalence: float = 0.0) -> None:
+    """Say when sampling error alone leaves the rates, or the prevalence, open."""
     if widths is None:
         findings.doubt(
             "Some rate is not determined by these votes at all, so there are no intervals.",
@@ -251,6 +329,11 @@ def look_at_intervals(findings: Findings, widths: Array | None) -> None:
         findings.doubt(
             f"There are too few items: a typical rate is known to within ±{np.median(widths) / 2:.2f} only.",
             "More items (labelfree plan says how many).",
+        )
+    elif of_prevalence > WIDE:
+        findings.doubt(
+            f"There are too few items: the prevalence is known to within ±{of_prevalence / 2:.2f} only.",
+            "More items (labelfree plan says how many), or the prevalence, if it is known (prevalence=).",
         )
 
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from labelfree._choice import DIFFICULTY, Choice, GoldItems, calibrated, dependent, independent
 from labelfree._consensus import winners
 from labelfree._dependence import Alarm, alarm
+from labelfree._evidence import look_at_labels, look_at_values, look_at_votes
 from labelfree._imbalance import Imbalance, likelihood_imbalance, tensor_imbalance
 from labelfree._intervals import covariance_of_logits, jackknife
 from labelfree._latent_class import Fit, Model, Prior, fit
@@ -23,7 +24,6 @@ from labelfree._tally import Tally
 from labelfree._verdict import (
     Findings,
     look_at_alarm,
-    look_at_gold,
     look_at_imbalance,
     look_at_intervals,
     look_at_model,
@@ -58,6 +58,7 @@ class Walk:
         self.prior = _prior(counted, prior, facts, fixed_classes=prevalence is not None)
         self.imbalance: Imbalance | None = None
         self.covariance: Array | None = None
+        self.fitted: Fit | None = None
 
     @property
     def converged(self) -> bool:
@@ -69,7 +70,7 @@ class Walk:
         spectral, self.imbalance = self._spectral(
             self.blocks, self.method, rough=self.method == "map"
         )
-        fitted = fit(self.blocks, spectral, self.prior)
+        self.fitted = fitted = fit(self.blocks, spectral, self.prior)
         self.covariance = covariance_of_logits(self.blocks, fitted.model, self.prior)
         choice = self._independent(fitted, spectral)
         tested = Alarm(False, 1.0, np.zeros((len(self.seen.mean),) * 2), (0, 1))
@@ -164,12 +165,18 @@ def look(
     look_at_model(
         findings, choice.dependence, groups, choice.effective_number, len(names), gold=choice.gold
     )
-    look_at_gold(findings, choice.gold, turned=walk.turned)
-    widths = None
+    look_at_votes(findings, walk.seen, walk.blocks.tally, choice, tested)
+    if walk.fitted is not None:
+        look_at_values(findings, walk.seen, walk.blocks, walk.fitted, walk.prior)
+    if walk.gold is not None:
+        look_at_labels(findings, choice, walk.gold, turned=walk.turned)
+    widths, of_prevalence = None, 0.0
     if choice.spread is not None:
-        ends = [choice.spread.ends(rate, level) for rate in ("sensitivity", "specificity")]
+        voted = walk.seen.votes > 0
+        ends = [choice.spread.ends(rate, level)[voted] for rate in ("sensitivity", "specificity")]
         widths = np.concatenate([np.diff(each, axis=-1)[:, 0] for each in ends])
-    look_at_intervals(findings, widths)
+        of_prevalence = float(np.diff(choice.spread.ends("prevalence", level))[0])
+    look_at_intervals(findings, widths, of_prevalence)
     unanimous = Block(
         np.repeat(np.array([[0], [1]], dtype=np.int8), len(names), axis=1), np.ones(2), 2
     )
@@ -178,6 +185,8 @@ def look(
 
 def _prior(counted: Tally, pseudo_count: float, facts: Facts, *, fixed_classes: bool) -> Prior:
     shape = counted.shape
+    if not np.isfinite(counted.sample_size):
+        pseudo_count = 0.0  # beside exact frequencies, which are as of endless items
     flat = Prior.flat(shape.classifiers, shape.classes, pseudo_count, fixed_classes=fixed_classes)
     fixed = np.zeros((shape.classifiers, shape.classes), dtype=bool)
     for place in facts.fixed:
