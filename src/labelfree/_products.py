@@ -15,7 +15,6 @@ dense and sparse patterns run through the same lines.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Any, TypeVar
 
 import numpy as np
@@ -179,15 +178,9 @@ class Blocks:
         return [work(self._block(*place)) for place in (self._narrow if narrow else self.places)]
 
     def thinned(self) -> Blocks:
-        """Return no more than an even spread of the patterns: every so-many-th in the tally's fixed order.
-
-        The same for any order of the items.
-        """
-        every = -(-len(self.tally) // SPREAD)
-        if every == 1:
-            return self
-        patterns, counts = self.tally.patterns[::every], self.tally.counts[::every]
-        return Blocks(replace(self.tally, patterns=patterns, counts=counts))
+        """Return the blocks of an even spread of the patterns; these where they are few enough."""
+        part = self.tally.thinned(SPREAD)
+        return self if part is self.tally else Blocks(part)
 
     def total(
         self, work: Callable[[Block], tuple[Any, ...]], *, narrow: bool = False

@@ -223,6 +223,24 @@ class Tally:
         part = self.patterns[start : len(self) if stop is None else stop]
         return codes_of_words(part, self.shape) if isinstance(part, np.ndarray) else part
 
+    def thinned(self, most: int) -> Tally:
+        """Return no more than an even spread of the patterns: every so-many-th, in their fixed order.
+
+        Parameters
+        ----------
+        most : int
+            Patterns to keep.
+
+        Returns
+        -------
+        Tally
+            The same for any order of the items; this one where its patterns are few enough.
+        """
+        every = -(-len(self) // most)
+        if every <= 1:
+            return self
+        return replace(self, patterns=self.patterns[::every], counts=self.counts[::every])
+
     def __add__(self, other: Tally) -> Tally:
         if not isinstance(other, Tally):
             return NotImplemented
