@@ -89,3 +89,93 @@ def test_the_information_of_a_vote_is_that_of_a_plain_loop():
     expected = [naive_information(row, confusion) for row in shares]
     assert information_of_a_vote(shares, confusion) == pytest.approx(expected, abs=1e-12)
     assert (information_of_a_vote(np.eye(4), confusion) == 0).all()
+
+
+# --- from an estimate ---------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def drawn():
+    return lf.simulate.votes(4000, **RATES, prevalence=0.3, missing=0.1, seed=7)
+
+
+@pytest.fixture(scope="module")
+def estimate(drawn):
+    return lf.estimate(drawn.votes, missing=-1, classes=[0, 1])
+
+
+def test_a_loaded_estimate_asks_for_votes(drawn, estimate, tmp_path):
+    estimate.save(tmp_path / "e.json")
+    loaded = lf.load(tmp_path / "e.json")
+    with pytest.raises(lf.OptionsError, match="best"):
+        loaded.best(2)
+    assert loaded.best(2, drawn.votes) == estimate.best(2)
+
+
+def test_a_panel_of_some_of_the_classifiers_in_another_order(drawn, estimate):
+    names = [f"classifier_{i}" for i in (5, 1, 3)]
+    some = estimate.best(2, drawn.votes[:, [4, 0, 2]], classifiers=names)
+    assert set(some.classifiers) <= set(names)
+    assert some.of_all < estimate.best(2).of_all
+
+
+def test_copies_are_not_kept_together():
+    copied = lf.simulate.votes(
+        5000,
+        sensitivity=[0.78, 0.78, 0.75, 0.75, 0.75, 0.75],
+        specificity=[0.78, 0.78, 0.75, 0.75, 0.75, 0.75],
+        copies=[(0, 1)],
+        copying=0.95,
+        seed=3,
+    )
+    found = lf.estimate(copied.votes)
+    assert found.groups
+    assert not {"classifier_1", "classifier_2"} <= set(found.best(3).classifiers)
+
+
+@pytest.mark.parametrize("size", [0, 7, 1.5, "3", None])
+def test_a_size_that_is_none(estimate, size):
+    with pytest.raises(lf.OptionsError, match="from 1 to 6"):
+        estimate.best(size)
+
+
+def test_next_items_stand_in_the_order_of_what_a_vote_tells(drawn, estimate):
+    rows = estimate.next_items(drawn.votes, 4000)
+    assert [set(row) for row in rows[:1]] == [{"item", "votes", "label", "certainty", "gain"}]
+    gains = [row["gain"] for row in rows]
+    assert gains == sorted(gains, reverse=True)
+    assert sorted(row["item"] for row in rows) == list(range(4000))
+    probability = estimate.probability(drawn.votes)
+    labels = estimate.label(drawn.votes)
+    for row in rows[::97]:
+        positive = probability[row["item"]]
+        assert row["certainty"] == pytest.approx(max(positive, 1 - positive), abs=1e-12)
+        assert row["label"] == labels[row["item"]]
+        assert row["votes"] == (drawn.votes[row["item"]] >= 0).sum()
+
+
+def test_next_items_of_a_long_table_have_their_names(drawn, estimate):
+    polars = pytest.importorskip("polars")
+    items, places = np.nonzero(drawn.votes >= 0)
+    long = polars.DataFrame(
+        {
+            "item": [f"i{item}" for item in items],
+            "who": [f"classifier_{place + 1}" for place in places],
+            "vote": drawn.votes[items, places],
+        }
+    )
+    found = estimate.next_items(long, 5, item="item", classifier="who", vote="vote", missing=())
+    plain = estimate.next_items(drawn.votes, 4000)
+    gain = {row["item"]: row["gain"] for row in plain}
+    assert len(found) == 5
+    for row in found:
+        assert row["gain"] == pytest.approx(gain[int(row["item"][1:])], abs=1e-9)
+
+
+def test_votes_without_signal_have_no_panel_and_no_next_items():
+    coins = np.random.default_rng(0).integers(0, 2, (300, 4))
+    nothing = lf.estimate(coins)
+    with pytest.raises(lf.NotIdentifiedError):
+        nothing.best(2)
+    with pytest.raises(lf.NotIdentifiedError):
+        nothing.next_items(coins, 2)

@@ -203,3 +203,29 @@ def test_what_a_shell_needs_for_completion_can_be_shown():
         env={**os.environ, "_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION": "1"},
     )
     assert b"complete -o default -F _labelfree_completion labelfree" in done.stdout
+
+
+# --- best and next ------------------------------------------------------------------------------
+
+
+def test_the_best_panel_of_each_size(votes):
+    said = succeed("best", "votes.csv")
+    assert widest(said) <= 80
+    found = lf.estimate(votes)
+    for size in range(1, len(found.classifiers) + 1):
+        assert f"{found.best(size).balanced_accuracy:.3f}" in said
+    plain = json.loads(succeed("best", "votes.csv", "-k", "2", "--json"))
+    assert keys_of(plain) == documented_keys("Panels")
+    assert plain["panels"][0]["classifiers"] == list(found.best(2).classifiers)
+    assert "whole number of classifiers from 1 to 4, got 9" in complaint(
+        "best", "votes.csv", "-k", "9"
+    )
+
+
+def test_the_items_to_ask_on_next(votes):
+    said = succeed("next", "votes.csv", "-n", "3")
+    assert widest(said) <= 80
+    plain = json.loads(succeed("next", "votes.csv", "-n", "3", "--json"))
+    assert keys_of(plain) == documented_keys("Items to ask on next")
+    assert plain["items"] == lf.estimate(votes).next_items(votes, 3)
+    assert "at least 1, got 0" in complaint("next", "votes.csv", "-n", "0")

@@ -39,6 +39,8 @@ The rooms, in the order that data walks through them (each may call those above 
     _consensus     rates -> the linear rule: labels, probabilities, SQL
     _starts        K classes: where the search for them starts
     _multiclass    K classes: from the tally to confusion matrices
+    _panel         which few of many classifiers to keep
+    _next_items    which items to ask for one more vote on
     _tensors       K classes from second and third moments: three groups, completion
     _groups        which classifiers share errors: pointer, candidates, choice
     _dependence    do the classifiers err independently? the alarm
@@ -83,6 +85,7 @@ from labelfree._errors import (
     VotesError,
 )
 from labelfree._estimate import estimate
+from labelfree._panel import Panel
 from labelfree._plan import Plan, plan
 from labelfree._requirements import Check
 from labelfree._result import Estimate, load
@@ -100,6 +103,7 @@ __all__ = [
     "LabelfreeWarning",
     "NotIdentifiedError",
     "OptionsError",
+    "Panel",
     "Plan",
     "Tally",
     "Verdict",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,9 @@ from labelfree._consensus import (
     sql,
 )
 from labelfree._errors import NotIdentifiedError, OptionsError, counted, listed, warn
+from labelfree._next_items import next_items
+from labelfree._panel import Panel, best_panel
+from labelfree._tally import Tally, settled
 from labelfree._votes import Label, Votes
 
 Array = NDArray[np.float64]
@@ -96,6 +99,34 @@ class Labeller:
 
         return each_item(checked, ends)
 
+    def best(self, size: Any, seen: Tally | None, votes: Any, reading: Mapping[str, Any]) -> Panel:
+        """Choose the best panel of `size` classifiers, on votes that were seen or on these."""
+        choice = self._chosen()
+        order = list(range(len(self.classifiers)))
+        if votes is not None:
+            checked, order = self._again(votes, reading)
+            seen = settled(checked)[1]
+        if seen is None:
+            raise OptionsError(
+                "best() compares panels on votes, and an estimate that was saved holds none; give them: best(k, votes)."
+            )
+        if not isinstance(size, int | np.integer) or not 1 <= size <= len(order):
+            raise OptionsError(
+                f"best() takes a whole number of classifiers from 1 to {len(order)}, got {size!r}."
+            )
+        model = replace(choice.model, confusion=choice.model.confusion[order])
+        return best_panel(seen, choice.rule.of(order), model, int(size))
+
+    def next_items(
+        self, votes: Any, count: Any, reading: Mapping[str, Any]
+    ) -> list[dict[str, Any]]:
+        """Rank items by what one more vote is expected to tell."""
+        choice = self._chosen()
+        if not isinstance(count, int | np.integer) or count < 1:
+            raise OptionsError(f"count= must be a whole number of at least 1, got {count!r}.")
+        checked, order = self._again(votes, reading)
+        return next_items(checked, choice.rule.of(order), choice.model, int(count))
+
     def sql(self, dialect: str | None) -> str:
         """Write the posterior rule as SQL."""
         return sql(self._chosen().rule, self.classifiers, self.classes, dialect)
@@ -106,14 +137,17 @@ class Labeller:
         return self.choice
 
     def _prepared(self, votes: Any, rule: str, reading: Mapping[str, Any]) -> tuple[Votes, Rule]:
-        checked, order = read_again(
+        checked, order = self._again(votes, reading)
+        return checked, self._rule(rule).of(order)
+
+    def _again(self, votes: Any, reading: Mapping[str, Any]) -> tuple[Votes, list[int]]:
+        return read_again(
             votes,
             classifiers=self.classifiers,
             classes=self.classes,
             reading=self.reading,
             given=reading,
         )
-        return checked, self._rule(rule).of(order)
 
     def _order(self, votes: Votes) -> list[int]:
         """Places of the votes' classifiers among the estimate's."""

@@ -12,6 +12,7 @@ from labelfree._gold_labels import gold_items
 from labelfree._moments import Moments
 from labelfree._options import check_options, facts_of, groups_asked, is_word
 from labelfree._origin import likelihood_curve, origin_of
+from labelfree._panel import to_compare_on
 from labelfree._result import Estimate
 from labelfree._tally import Tally, settled, tally
 from labelfree._tally_file import is_tally_file
@@ -153,6 +154,7 @@ def estimate(
         _alarm=tested,
         _vector=walk.found.vector if choice is not None else None,
         origin=origin_of(counted, graded, curve),
+        _seen=to_compare_on(counted),
     )
 
 

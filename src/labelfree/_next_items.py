@@ -58,12 +58,12 @@ def next_items(votes: Votes, rule: Rule, model: Model, count: int) -> list[dict[
     found = each_item(votes, work)
     # Gains that differ by rounding alone are equal, so that the order of the sums does not decide.
     order = np.argsort(-found[:, 0].round(12), kind="stable")[:count]
-    names, labels = votes.names_of_items(), votes.label_array()
+    names, labels = votes.names_of_items(), votes.label_array().tolist()
     return [
         {
             "item": names[place],
             "votes": int(cast),
-            "label": labels[int(best)].item() if hasattr(labels, "item") else labels[int(best)],
+            "label": labels[int(best)],
             "certainty": float(certainty),
             "gain": float(gain),
         }

@@ -15,6 +15,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from math import comb
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +28,7 @@ from labelfree._tally import Tally
 Array = NDArray[np.float64]
 Codes = NDArray[np.int8]
 
+FORMAT, VERSION = "labelfree.panels", 1
 CELLS = 1 << 21  # votes on which panels are compared, times the classes
 ROWS = 1 << 13  # rows over which items with missing votes are spread
 LEAST_ROWS = 1 << 10
@@ -62,6 +64,33 @@ class Panel:
             f"{', '.join(self.classifiers)}: expected balanced accuracy {self.balanced_accuracy:.3f} "
             f"(all together {self.of_all:.3f}, the best alone {self.of_best:.3f})"
         )
+
+
+def panels_as_dict(panels: Sequence[Panel]) -> dict[str, Any]:
+    """Write panels of the same classifiers as plain values: what ``best --json`` prints."""
+    return {
+        "format": FORMAT,
+        "version": VERSION,
+        "panels": [
+            {
+                "size": len(panel.classifiers),
+                "classifiers": list(panel.classifiers),
+                "balanced_accuracy": panel.balanced_accuracy,
+            }
+            for panel in panels
+        ],
+        "of_all": panels[0].of_all,
+        "of_best": panels[0].of_best,
+    }
+
+
+def to_compare_on(tally: Tally) -> Tally:
+    """Keep as many patterns as panels are compared on: an even spread of them."""
+    return tally.thinned(_most_patterns(tally))
+
+
+def _most_patterns(tally: Tally) -> int:
+    return max(CELLS // (len(tally.classifiers) * len(tally.classes)), LEAST_ROWS)
 
 
 def best_panel(tally: Tally, rule: Rule, model: Model, size: int) -> Panel:
@@ -143,7 +172,7 @@ class _Trial:
     def __init__(self, tally: Tally, rule: Rule, model: Model) -> None:
         self.rule = rule
         self.classes = len(model.class_probabilities)
-        codes, counts = _sampled(tally, self.classes)
+        codes, counts = _rows(to_compare_on(tally))
         shares = probabilities(rule.scores(Block(codes, counts, self.classes)))
         weights = (counts[:, None] * shares).T  # (K, P)
         self.weights = weights / weights.sum(axis=1, keepdims=True) / self.classes
@@ -178,19 +207,18 @@ class _Trial:
         return total
 
 
-def _sampled(tally: Tally, classes: int) -> tuple[Codes, Array]:
-    """Patterns of the tally, no more than fit; those with missing votes in several rows each.
+def _rows(tally: Tally) -> tuple[Codes, Array]:
+    """Patterns and their counts; those with missing votes stand in several rows each.
 
     The several rows of one pattern differ in the votes that are drawn for them.
     """
-    most = max(CELLS // (len(tally.classifiers) * classes), LEAST_ROWS)
-    part = tally.thinned(most)
-    codes, counts = part.codes(), part.counts
+    codes, counts = tally.codes(), tally.counts
     if not isinstance(codes, np.ndarray):
         codes = codes.toarray().astype(np.int8) - np.int8(1)
     rows = np.ones(len(codes), dtype=np.intp)
     torn = (codes < 0).any(axis=1)
-    rows[torn] = np.ceil(counts[torn] / counts.sum() * min(ROWS, most)).astype(np.intp)
+    most = min(ROWS, _most_patterns(tally))
+    rows[torn] = np.ceil(counts[torn] / counts.sum() * most).astype(np.intp)
     return np.repeat(codes, rows, axis=0), np.repeat(counts / rows, rows)
 
 

@@ -8,11 +8,12 @@ from typing import Annotated
 import typer
 
 import labelfree
-from labelfree._arguments import AsJson, Grading, VotesOrEstimate, with_options_apart
+from labelfree._arguments import AsJson, Grading, VotesFile, VotesOrEstimate, with_options_apart
 from labelfree._errors import OptionsError
+from labelfree._panel import panels_as_dict
 from labelfree._program import MISSED, Program, print_json, working
 from labelfree._result import Estimate
-from labelfree._terminal import show_check, show_comparison
+from labelfree._terminal import show_check, show_comparison, show_next_items, show_panels
 
 app = typer.Typer(cls=Program)
 
@@ -104,3 +105,56 @@ def compare(last: SavedFile, now: SavedFile, as_json: AsJson = False) -> None:
         print_json(compared.as_dict())
         return
     show_comparison(compared)
+
+
+@app.command(
+    epilog="Example:\n\n  labelfree simulate --seed 1 -o votes.csv\n  labelfree best votes.csv -k 3"
+)
+@with_options_apart
+def best(
+    votes: VotesFile,
+    how: Grading,
+    size: Annotated[
+        int | None,
+        typer.Option(
+            "--size",
+            "-k",
+            metavar="K",
+            help="How many classifiers to keep. By default the best panel of every size, up to ten.",
+        ),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Choose the few classifiers whose consensus is expected to be best."""
+    with working(f"comparing panels of the classifiers of {votes}"):
+        found = labelfree.estimate(votes, **how.options())
+        sizes = range(1, min(len(found.classifiers), 10) + 1) if size is None else [size]
+        panels = [found.best(each) for each in sizes]
+    if as_json:
+        print_json(panels_as_dict(panels))
+    else:
+        show_panels(found, panels)
+
+
+@app.command(
+    "next",
+    epilog="Example:\n\n  labelfree simulate --seed 1 -o votes.csv\n"
+    "  labelfree next votes.csv --count 5",
+)
+@with_options_apart
+def next_items(
+    votes: VotesFile,
+    how: Grading,
+    count: Annotated[
+        int, typer.Option("--count", "-n", metavar="N", help="How many items to show.")
+    ] = 10,
+    as_json: AsJson = False,
+) -> None:
+    """Show the items on which one more vote would tell most."""
+    with working(f"ranking the items of {votes}"):
+        found = labelfree.estimate(votes, **how.options())
+        items = found.next_items(votes, count)
+    if as_json:
+        print_json({"format": "labelfree.next", "version": 1, "items": items})
+    else:
+        show_next_items(found, items)

@@ -17,6 +17,7 @@ from labelfree._errors import FileError, NotIdentifiedError, OptionsError, liste
 from labelfree._intervals import QUANTITIES
 from labelfree._latent_class import Model
 from labelfree._origin import Origin, plain_origin, revived_origin
+from labelfree._panel import Panel
 from labelfree._requirements import Check, Figures, check
 from labelfree._saved import (
     FORMAT,
@@ -30,6 +31,7 @@ from labelfree._saved import (
     write_json,
 )
 from labelfree._shown import RATES, rows_of, text_of, with_interval
+from labelfree._tally import Tally
 from labelfree._verdict import Verdict
 from labelfree._votes import Label
 
@@ -84,6 +86,7 @@ class Estimate:
     _alarm: Alarm | None = field(repr=False)
     _vector: Array | None = field(repr=False)
     origin: Origin | None = field(default=None, repr=False)
+    _seen: Tally | None = field(default=None, repr=False)  # votes to compare panels on; not saved
 
     # --- numbers ------------------------------------------------------------------------------
 
@@ -383,6 +386,65 @@ class Estimate:
             In the order of the items.
         """
         return self._labeller().probability_interval(votes, self._level(level), reading)
+
+    def best(self, size: int, votes: Any = None, **reading: Any) -> Panel:
+        """Choose the few classifiers whose consensus is expected to be best.
+
+        Parameters
+        ----------
+        size : int
+            How many to keep.
+        votes : array, dataframe, mapping or path, optional
+            Votes to compare panels on; by default those that the estimate was made from, or a fixed
+            part of these where their patterns are many. A loaded estimate has none, and needs them.
+        **reading
+            As for :meth:`label`.
+
+        Returns
+        -------
+        Panel
+            ``.classifiers``, and ``.balanced_accuracy``: what their consensus is expected to reach if
+            each votes on every item. Votes that a classifier did not give are drawn from its rates.
+
+        Notes
+        -----
+        A panel's consensus is graded as one more classifier would be, by the posterior that all votes
+        together give. So errors that are shared count as far as the estimate has found them. Where
+        there are more than 3,000 panels of that size, members are added and exchanged until no
+        exchange helps.
+
+        Examples
+        --------
+        >>> import labelfree as lf
+        >>> drawn = lf.simulate.votes(
+        ...     5000, sensitivity=[0.9, 0.6, 0.8, 0.85, 0.6], specificity=[0.9, 0.6, 0.85, 0.8, 0.6]
+        ... )
+        >>> lf.estimate(drawn.votes).best(3).classifiers
+        ('classifier_1', 'classifier_3', 'classifier_4')
+        """
+        return self._labeller().best(size, self._seen, votes, reading)
+
+    def next_items(self, votes: Any, count: int = 10, **reading: Any) -> list[dict[str, Any]]:
+        """Rank the items by what one more vote on each is expected to tell.
+
+        Parameters
+        ----------
+        votes : array, dataframe, mapping or path
+            As for :meth:`label`.
+        count : int
+            How many items to return, at most.
+        **reading
+            As for :meth:`label`.
+
+        Returns
+        -------
+        list of dict
+            Keys: item, votes (how many it has), label, certainty (the probability that this label
+            is right) and gain: the information on its class, in bits, that a vote by a classifier of
+            average quality is expected to bring. The largest gain comes first; ties stand in the
+            order of the items.
+        """
+        return self._labeller().next_items(votes, count, reading)
 
     def sql(self, dialect: str | None = None) -> str:
         """Write :meth:`probability` as one SQL expression over columns named like the classifiers.

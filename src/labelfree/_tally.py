@@ -239,7 +239,10 @@ class Tally:
         every = -(-len(self) // most)
         if every <= 1:
             return self
-        return replace(self, patterns=self.patterns[::every], counts=self.counts[::every])
+        # Copies, as a part that shares their memory would keep all patterns alive.
+        return replace(
+            self, patterns=self.patterns[::every].copy(), counts=self.counts[::every].copy()
+        )
 
     def __add__(self, other: Tally) -> Tally:
         if not isinstance(other, Tally):

@@ -10,10 +10,11 @@ import re
 import textwrap
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from labelfree._comparison import Change, Comparison, change_words
 from labelfree._errors import NotIdentifiedError, counted
+from labelfree._panel import Panel
 from labelfree._plan import Plan
 from labelfree._requirements import Check, found_words
 from labelfree._result import Estimate
@@ -182,6 +183,33 @@ def show_check(found: Estimate, checked: Check) -> None:
     missed = sum(not each.met for each in checked.outcomes)
     what = "the end of the interval decides" if checked.by == "interval" else "the estimate decides"
     out.print(f"\n{missed} of {counted(len(checked.outcomes), 'requirement')} missed; {what}")
+    _show_verdict(out, found)
+
+
+def show_panels(found: Estimate, panels: Sequence[Panel]) -> None:
+    """Print the panel of each size, and what all and the best alone reach."""
+    table = _table(("size", "balanced", "classifiers"))
+    for panel in panels:
+        names = ", ".join(map(printable, panel.classifiers))
+        table.add_row(f"{len(panel.classifiers)}", f"{panel.balanced_accuracy:.3f}", names)
+    table.columns[2].justify, table.columns[2].no_wrap = "left", False
+    table.columns[2].overflow = "fold"
+    out = _console()
+    out.print("balanced accuracy that the consensus of the best panel is expected to reach\n")
+    out.print(table)
+    everyone = counted(len(found.classifiers), "classifier")
+    out.print(f"\nall {everyone} {panels[0].of_all:.3f}; the best alone {panels[0].of_best:.3f}")
+    _show_verdict(out, found)
+
+
+def show_next_items(found: Estimate, items: Sequence[Mapping[str, Any]]) -> None:
+    """Print the items that one more vote would tell most on."""
+    table = _table(("item", "votes", "label", "certainty", "gain in bits"))
+    for row in items:
+        cells = (f"{row['votes']}", printable(row["label"]), f"{row['certainty']:.3f}")
+        table.add_row(printable(row["item"]), *cells, f"{row['gain']:.3f}")
+    out = _console()
+    out.print(table)
     _show_verdict(out, found)
 
 
