@@ -179,7 +179,7 @@ def test_a_refusal_by_the_system_is_told(name, monkeypatch):
 
 def test_a_large_file_with_gaps_in_its_last_column_is_not_read_line_by_line(monkeypatch):
     lay("v.csv", "a,b,c\n" + "1,0,\n" * 1000)
-    monkeypatch.setattr(_files, "_check_lines", lambda *_: pytest.fail("read line by line"))
+    monkeypatch.setattr(_files, "check_lines", lambda *_: pytest.fail("read line by line"))
     assert read_frame("v.csv").height == 1000
 
 

@@ -7,6 +7,7 @@ The rooms, in the order that data walks through them (each may call those above 
 
     _errors        what can go wrong, as a tree
     _files         a votes file -> a frame; whole files out, or none
+    _large_files   a large votes file -> pieces of its rows, and pieces of answers -> a file
     _labels        what may be a label, of which kind it is, which stands for which class
     _columns       columns of votes -> columns that can be compared with their classes
     _arrays        arrays and lists -> a table of votes
@@ -49,6 +50,7 @@ The rooms, in the order that data walks through them (each may call those above 
     _evidence      what speaks against copies, gold labels, known values
     _requirements  requirements as text, held against what was found
     _again         votes read again, for an answer that there is
+    _labelling     a file of votes -> a file of labels, piece by piece
     _answers       votes -> labels, probabilities, SQL, by the rules of an estimate
     _shown         an estimate as rows, and as text
     _saved         what was found <-> plain JSON values

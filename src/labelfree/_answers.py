@@ -21,6 +21,8 @@ from labelfree._consensus import (
     sql,
 )
 from labelfree._errors import NotIdentifiedError, OptionsError, counted, listed, warn
+from labelfree._labelling import Labelled, label_file
+from labelfree._large_files import Named
 from labelfree._next_items import next_items
 from labelfree._panel import Panel, best_panel
 from labelfree._tally import Tally, settled
@@ -57,16 +59,30 @@ class Labeller:
 
     def label(self, votes: Any, rule: str, reading: Mapping[str, Any]) -> Any:
         """Label every item by a rule; a table takes the probability along."""
+        labels, unvoted = self._labelled(votes, rule, reading)
+        _warn_unvoted(unvoted)
+        return labels
+
+    def label_file(
+        self, votes: Named, output: Named, rule: str, reading: Mapping[str, Any]
+    ) -> Labelled:
+        """Label the items of a file into another file."""
+        read = {**self.reading, **reading}
+        done = label_file(votes, output, lambda part: self._labelled(part, rule, reading), read)
+        _warn_unvoted(done.unvoted)
+        return done
+
+    def _labelled(self, votes: Any, rule: str, reading: Mapping[str, Any]) -> tuple[Any, int]:
+        """Labels, and the number of items without any vote."""
         checked, rule_here = self._prepared(votes, rule, reading)
         own = rule == "posterior"
         answers = answer(rule_here, checked, label=True, probability=own and checked.keeps_table)
-        _warn_unvoted(answers.unvoted)
         probabilities = answers.probabilities
         if checked.keeps_table and self.choice is not None and not own:
             # The probability is the posterior's, whatever rule labels.
             posterior = self.choice.rule.of(self._order(checked))
             probabilities = answer(posterior, checked, label=False, probability=True).probabilities
-        return checked.give_back(answers.labels, probabilities)
+        return checked.give_back(answers.labels, probabilities), answers.unvoted
 
     def probability(self, votes: Any, reading: Mapping[str, Any]) -> Any:
         """Probability of the positive class of every item."""

@@ -17,6 +17,7 @@ import numpy as np
 
 from labelfree._errors import LabelfreeError, OptionsError, VotesError, listed
 from labelfree._files import SEPARATORS
+from labelfree._frames import ITEM_COLUMN
 from labelfree._labels import (
     MOST_LABELS,
     Label,
@@ -30,6 +31,7 @@ from labelfree._labels import (
     refuse_many,
     refuse_third,
 )
+from labelfree._large_files import LargeFile
 from labelfree._votes import Votes
 
 # Where batches write one number differently, the first of these is taken for the class.
@@ -51,12 +53,48 @@ def numbered(batches: Any) -> Iterator[tuple[int, Any]]:
 
 
 @contextmanager
-def in_batch(number: int) -> Iterator[None]:
+def in_batch(place: str) -> Iterator[None]:
     """Say in which batch something went wrong."""
     try:
         yield
     except LabelfreeError as error:
-        raise type(error)(f"Batch {number}: {error}") from None
+        if str(error).startswith(place.partition(", rows ")[0]):
+            raise
+        raise type(error)(f"{place}: {error}") from None
+
+
+def pieces_of(
+    file: LargeFile, options: Mapping[str, Any]
+) -> Iterator[tuple[str, Any, Mapping[str, Any]]]:
+    """Read a large file in pieces: each with its place, and with the options to read it by.
+
+    Columns that hold no votes are left in the file.
+    """
+    item, classifier, vote = (options.get(name) for name in ("item", "classifier", "vote"))
+    named = ITEM_COLUMN if item is None else str(item)
+    if classifier is not None or vote is not None:
+        columns = [named, str(classifier), str(vote)]
+        if set(columns) <= set(file.columns) and len(set(columns)) == len(columns):
+            yield from ((str(file.path), rows, options) for rows in file.shares(columns, named))
+            return
+        kept = None
+    else:
+        kept, options = _vote_columns(file.columns, named, options)
+    yield from ((place, rows, options) for place, rows in file.pieces(kept))
+
+
+def _vote_columns(
+    columns: Sequence[str], item: str, options: Mapping[str, Any]
+) -> tuple[list[str] | None, Mapping[str, Any]]:
+    """List the columns that hold votes; None, for all, where the options do not fit the columns."""
+    asked = options.get("classifiers")
+    names = [name for name in columns if name != item] if asked is None else asked
+    told = [*([] if options.get("item") is None else [item]), *names]
+    if not isinstance(names, list | tuple) or len(set(told)) < len(told):
+        return None, options
+    return (
+        (list(names), {**options, "item": None}) if set(told) <= set(columns) else (None, options)
+    )
 
 
 @dataclass
@@ -69,6 +107,10 @@ class Gathered:
         Whether each batch names only the classifiers that voted in it.
     typed : bool
         Whether some batch came with types, as files of text do not.
+    orders, keys, labels : dict
+        Classifiers of each batch; what each is called in the votes; every label, and how it is written.
+    first : dict
+        Where the first label of each kind was found.
     """
 
     long: bool
@@ -76,8 +118,20 @@ class Gathered:
     orders: dict[tuple[str, ...], None] = field(default_factory=dict)
     keys: dict[str, Any] = field(default_factory=dict)
     labels: dict[Label, Label] = field(default_factory=dict)
+    first: dict[str | None, str] = field(default_factory=dict)
 
-    def add(self, votes: Votes, *, typed: bool) -> None:
+    def copy(self) -> Gathered:
+        """Return what has been gathered, to go on from without changing this."""
+        return Gathered(
+            self.long,
+            self.typed,
+            dict(self.orders),
+            dict(self.keys),
+            dict(self.labels),
+            dict(self.first),
+        )
+
+    def add(self, votes: Votes, *, typed: bool, place: str) -> None:
         """Note what one more batch holds; `typed` says whether its numbers and words are told apart."""
         if not self.long and self.orders:
             self._check(votes.classifiers)
@@ -88,6 +142,8 @@ class Gathered:
             if type(self.keys.setdefault(name, key)) is not type(key):
                 self.keys[name] = name  # a number here and text there: names are what they share
         for label in votes.classes:
+            if kind_of_one(label) not in self.first:
+                self.first[kind_of_one(label)] = _found_in(votes, label, place)
             self.labels[label] = min(self.labels.get(label, label), label, key=_spelling)
 
     def columns(self, batch: Any) -> tuple[str, ...] | None:
@@ -141,7 +197,7 @@ class Gathered:
         kind = kind_of(found)
         if kind is None:
             raise VotesError(
-                f"The batches hold labels of several kinds ({listed(map(repr, found))}); expected labels of one kind. "
+                f"The batches hold labels of several kinds ({'; '.join(self.first.values())}); expected labels of one kind. "
                 "Make all votes numbers, or all text, or name with missing= what means no vote."
             )
         if len(found) > MOST_LABELS:
@@ -150,6 +206,18 @@ class Gathered:
             refuse_third((None,), (sorted(found),))
         absent = fitted_all(missing_labels(missing), kind)
         return ordered_classes(found, None, kind, positive, absent)[0], fit
+
+
+def _found_in(votes: Votes, label: Label, place: str) -> str:
+    """Say where a label was found: ``'yes' in column 'ann' of a.csv``."""
+    columns: Any = votes.columns
+    value = votes.values[votes.classes.index(label)]
+    if isinstance(columns, np.ndarray | tuple) and not votes.classifier_keys:
+        each = columns.T if isinstance(columns, np.ndarray) else columns
+        for name, column in zip(votes.classifiers, each, strict=True):
+            if np.any(column == value):
+                return f"{label!r} in column {name!r} of {place}"
+    return f"{label!r} in {place}"
 
 
 def is_text_file(batch: Any) -> bool:

@@ -142,18 +142,16 @@ def label(
     ] = None,
 ) -> None:
     """Label every item by the consensus of its votes."""
-    from labelfree._files import kind_of, read_frame, write_frame
+    from labelfree._files import kind_of
 
     kind_of(output)
     if saved is not None:
         refuse_grading_options(context, "--estimate")
         found = labelfree.load(saved)
     with working(f"labelling the items of {votes}"):
-        table = read_frame(votes)
         if saved is None:
-            found = labelfree.estimate(table, **how.options())
-        labelled = found.label(table, rule=rule, **how.again())
-        write_frame(labelled, output)
+            found = labelfree.estimate(votes, **how.options())
+        labelled = found.label_file(votes, output, rule=rule, **how.again())
     show_labels(found, labelled, output)
 
 

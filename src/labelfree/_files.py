@@ -9,13 +9,13 @@ import csv
 import os
 from codecs import BOM_UTF8
 from collections import Counter
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from secrets import token_hex
 from typing import TYPE_CHECKING
 
-from labelfree._errors import FileError, counted, listed
+from labelfree._errors import FileError, LabelfreeError, counted, listed
 
 if TYPE_CHECKING:
     import polars as pl
@@ -44,6 +44,15 @@ def read_frame(path: str | os.PathLike[str]) -> pl.DataFrame:
     """
     path = Path(path)
     kind = kind_of(path)
+    check_there(path)
+    frame = _read(path, kind)
+    if frame.width == 0 or frame.height == 0:
+        raise FileError(f"{path} holds no votes below its header; one line an item was expected.")
+    return frame
+
+
+def check_there(path: Path) -> None:
+    """Refuse what is no file, or one without content."""
     try:
         empty = path.stat().st_size == 0
     except FileNotFoundError:
@@ -54,10 +63,6 @@ def read_frame(path: str | os.PathLike[str]) -> pl.DataFrame:
         raise FileError(f"{path} is no file; name a file of votes.")
     if empty:
         raise FileError(f"{path} is empty; a header line and one line an item were expected.")
-    frame = _read(path, kind)
-    if frame.width == 0 or frame.height == 0:
-        raise FileError(f"{path} holds no votes below its header; one line an item was expected.")
-    return frame
 
 
 def kind_of(path: Path) -> str:
@@ -74,18 +79,30 @@ def kind_of(path: Path) -> str:
 def _read(path: Path, kind: str) -> pl.DataFrame:
     import polars as pl
 
-    try:
+    with refused_in_a_sentence(path, kind):
         if kind in SEPARATORS:
             return _read_separated(path, SEPARATORS[kind])
         if kind in PARQUET:
             return pl.read_parquet(path, glob=False)
         content = path.read_bytes().removeprefix(BOM_UTF8)  # which Polars takes for content
         return pl.read_ndjson(content, infer_schema_length=None)
+
+
+@contextmanager
+def refused_in_a_sentence(path: Path, kind: str) -> Iterator[None]:
+    """Say in a sentence of our own what the engine or the system cannot read."""
+    import polars as pl
+
+    try:
+        yield
+        return
     except UnicodeDecodeError:
         reason = "it is not UTF-8 text"
     except (pl.exceptions.PolarsError, OSError, csv.Error) as error:
         reason = _reason(error)
-    raise FileError(f"{path} cannot be read as {kind[1:]}: {reason}; mend or convert the file.")
+    raise FileError(
+        f"{path} cannot be read as {kind[1:]}: {reason}; mend or convert the file."
+    ) from None
 
 
 def _reason(error: Exception) -> str:
@@ -100,7 +117,7 @@ def _reason(error: Exception) -> str:
 def _read_separated(path: Path, separator: str) -> pl.DataFrame:
     import polars as pl
 
-    width = _check_header(path, separator)
+    width = check_header(path, separator)
 
     def read(rows: int | None) -> pl.DataFrame:
         return pl.read_csv(
@@ -111,18 +128,18 @@ def _read_separated(path: Path, separator: str) -> pl.DataFrame:
     with suppress(pl.exceptions.ComputeError):
         frame = read(ROWS_TO_INFER_TYPES)
     if frame is None:
-        _check_lines(path, separator)
+        check_lines(path, separator)
         frame = read(None)  # a column may turn from numbers to words far down the file
     # Polars fills a row that is too short with nulls, which show in the last column.
     if frame.height and frame[:, -1].null_count():
         whole = (width - 1) * (frame.height + 1)
-        if _count_bytes(path, separator.encode()) != whole or _count_bytes(path, b'"'):
-            blank = _check_lines(path, separator)
+        if count_bytes(path, separator.encode()) != whole or count_bytes(path, b'"'):
+            blank = check_lines(path, separator)
             frame = frame.filter(~pl.int_range(pl.len()).is_in(blank)) if blank else frame
     return frame
 
 
-def _check_header(path: Path, separator: str) -> int:
+def check_header(path: Path, separator: str) -> int:
     """Refuse what is no header of a table; return its width."""
     with path.open(encoding="utf-8-sig", newline="") as file:
         header = next((row for row in csv.reader(file, delimiter=separator) if row), [])
@@ -142,7 +159,7 @@ def _check_header(path: Path, separator: str) -> int:
     return len(header)
 
 
-def _check_lines(path: Path, separator: str) -> list[int]:
+def check_lines(path: Path, separator: str) -> list[int]:
     """Refuse rows with too few or too many cells; return the places of those that are blank."""
     blank = []
     with path.open(encoding="utf-8-sig", newline="") as file:
@@ -159,7 +176,8 @@ def _check_lines(path: Path, separator: str) -> list[int]:
     return blank
 
 
-def _count_bytes(path: Path, byte: bytes) -> int:
+def count_bytes(path: Path, byte: bytes) -> int:
+    """Count how often a byte stands in a file."""
     with path.open("rb") as file:
         return sum(chunk.count(byte) for chunk in iter(lambda: file.read(CHUNK), b""))
 
@@ -169,8 +187,6 @@ def _count_bytes(path: Path, byte: bytes) -> int:
 
 def write_frame(frame: pl.DataFrame, path: str | os.PathLike[str]) -> None:
     """Write a frame in the format that the ending of `path` names; a killed run leaves no half file."""
-    import polars as pl
-
     path = Path(path)
     kind = kind_of(path)
 
@@ -182,8 +198,17 @@ def write_frame(frame: pl.DataFrame, path: str | os.PathLike[str]) -> None:
         else:
             frame.write_ndjson(target)
 
-    try:
+    with unwritable_in_a_sentence(path, kind):
         write_whole(path, write)
+
+
+@contextmanager
+def unwritable_in_a_sentence(path: Path, kind: str) -> Iterator[None]:
+    """Say in a sentence of our own what the engine cannot write."""
+    import polars as pl
+
+    try:
+        yield
     except pl.exceptions.PolarsError as error:
         raise FileError(
             f"{path} cannot be written as {kind[1:]}: {_reason(error)}; choose a name that ends in .parquet."
@@ -205,7 +230,7 @@ def write_whole(path: str | os.PathLike[str], write: Callable[[Path], None]) -> 
         temporary = hidden
         write(temporary)
         temporary.replace(real)
-    except FileError:
+    except LabelfreeError:
         raise
     except (OSError, ValueError) as error:
         raise FileError(

@@ -100,12 +100,25 @@ def working(what: str) -> Iterator[None]:
         yield
         return
     from rich.console import Console
-    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-    columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
+    from labelfree._large_files import watching
+
+    columns = (
+        SpinnerColumn(),
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        TextColumn("{task.fields[read]}"),
+        TimeElapsedColumn(),
+    )
     with Progress(*columns, console=Console(stderr=True), transient=True) as shown:
-        shown.add_task(printable(what), total=None)
-        yield
+        task = shown.add_task(printable(what), total=None, read="")
+
+        def tell(rows: int, of: int) -> None:
+            shown.update(task, completed=rows, total=of, read=f"{min(rows, of):,} rows")
+
+        with watching(tell):
+            yield
 
 
 def print_json(answer: dict[str, Any]) -> None:

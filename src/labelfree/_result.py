@@ -15,6 +15,7 @@ from labelfree._choice import Choice
 from labelfree._dependence import Alarm
 from labelfree._errors import FileError, NotIdentifiedError, OptionsError, listed
 from labelfree._intervals import QUANTITIES
+from labelfree._labelling import Labelled
 from labelfree._latent_class import Model
 from labelfree._origin import Origin, plain_origin, revived_origin
 from labelfree._panel import Panel
@@ -350,6 +351,36 @@ class Estimate:
             ``label``, ``probability``. An item without any vote gets the prior's label, with a warning.
         """
         return self._labeller().label(votes, rule, reading)
+
+    def label_file(
+        self,
+        votes: str | os.PathLike[str],
+        output: str | os.PathLike[str],
+        *,
+        rule: str = "posterior",
+        **reading: Any,
+    ) -> Labelled:
+        """Label the items of a file into another file, as :meth:`label` does, however large it is.
+
+        Parameters
+        ----------
+        votes : str or path
+            A large file is read, labelled and written in pieces.
+        output : str or path
+            In the format that its ending names. A run that is stopped leaves no half file.
+        rule, **reading
+            As for :meth:`label`.
+
+        Returns
+        -------
+        Labelled
+            ``.items``, ``.labels`` (how many items each label was given) and ``.unvoted``.
+
+        Notes
+        -----
+        The items of a long file that is large come in no particular order.
+        """
+        return self._labeller().label_file(votes, output, rule, reading)
 
     def probability(self, votes: Any, **reading: Any) -> Any:
         """Probability that each item is positive, given its votes.

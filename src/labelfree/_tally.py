@@ -17,10 +17,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from labelfree._arrays import check_size
-from labelfree._batches import Gathered, in_batch, is_text_file, numbered
+from labelfree._batches import Gathered, in_batch, is_text_file, numbered, pieces_of
 from labelfree._counting import Counts, count_dense, merged_dense, merged_sparse
 from labelfree._errors import OptionsError, VotesError, counted, listed
 from labelfree._labels import asked_classes, look_at_labels
+from labelfree._large_files import LargeFile, is_large, paths_in, with_types
 from labelfree._patterns import Shape, Words, codes_of_words, words_of_codes
 from labelfree._tally_file import FORMAT, VERSION, is_tally_file, read_tally, write_tally
 from labelfree._votes import Label, UnexpectedLabelError, Votes, read_votes
@@ -388,6 +389,9 @@ def tally(votes: Any, **options: Any) -> Tally:
     >>> lf.tally({"ann": ["cat", "dog"], "bob": ["cow", "dog"], "cem": ["cow", None]})
     Tally: 2 votes patterns of 3 classifiers, 2 of them distinct; classes cat, cow, dog
     """
+    paths = paths_in(votes)
+    if paths is not None and (len(paths) > 1 or paths[0] is not votes or is_large(paths[0])):
+        return tally_files(paths, **options)
     if is_tally_file(votes):
         votes = Tally.load(votes)
     if isinstance(votes, Tally):
@@ -436,53 +440,85 @@ def count_votes(votes: Votes) -> Tally:
 
 def _from_batches(batches: Iterable[Any], **options: Any) -> Tally:
     """Count batch by batch, with the labels that each holds; put them in order at the end."""
-    named, positive = options.get("classes") is not None, options.get("positive")
-    found = Gathered(long=options.get("classifier") is not None)
-    total: list[Tally] = []
-    waiting: list[Tally] = []
-    unvoted = 0.0
+    so_far = _Sum(options, Gathered(long=options.get("classifier") is not None))
     for number, batch in numbered(batches):
-        with in_batch(number):
-            part, items = _counted_part(batch, found, options)
-        if part is None:
-            unvoted += items
-            continue
-        waiting.append(part)
-        if _patterns_in(waiting) > max(MERGE_AT, _patterns_in(total)):
-            total, waiting = [_union(total + waiting)], []
-    if not found.orders:
-        raise VotesError(
-            "Expected at least one batch with votes, got none; give batches that have rows."
-        )
-    classifiers = found.classifiers(options.get("classifiers"))
-    check_size(1, len(classifiers))
-    if named:
-        classes, stands_for = tuple(found.labels), None
-    else:
-        classes, stands_for = found.classes(positive, options.get("missing", ()))
-        look_at_labels(classes)
-    parts = [_union(total + waiting)._arranged(classifiers, classes, stands_for)]
-    if unvoted:
-        nothing = np.full((1, len(classifiers)), -1)
-        parts.append(Tally.from_codes(nothing, [unvoted], classifiers=classifiers, classes=classes))
-    return _together(parts, classifiers, classes)
+        named = isinstance(batch, str | os.PathLike)
+        for part in paths_in(batch) or () if named else (batch,):
+            if named and is_large(part):
+                so_far = with_types(part, so_far.with_pieces)
+            else:
+                place = str(part) if named else f"Batch {number}"
+                so_far.add(part, options, place, typed=not is_text_file(part))
+    return so_far.tally()
 
 
-def _counted_part(
-    batch: Any, found: Gathered, options: Mapping[str, Any]
-) -> tuple[Tally | None, int]:
-    """Count a batch; of one without any vote there is only the number of items to know."""
-    asked = dict(options)
-    if asked.get("classes") is None:
-        asked["positive"] = None  # which this batch may lack
-    if asked.get("classifiers") is None:
-        asked["classifiers"] = found.columns(batch)
-    votes = read_votes(batch, **asked, part=True)
-    part = None
-    if votes.classes:
-        votes, part = _counted(votes)
-    found.add(votes, typed=not is_text_file(batch))
-    return part, votes.items
+@dataclass
+class _Sum:
+    """What has been counted of batches so far.
+
+    Attributes
+    ----------
+    options : mapping
+        By which all of them are read.
+    found : Gathered
+    total, waiting : list of Tally
+        Merged already, and not yet: merging when as many wait as there are keeps its cost linear.
+    unvoted : float
+        Items of batches in which nobody voted.
+    """
+
+    options: Mapping[str, Any]
+    found: Gathered
+    total: list[Tally] = field(default_factory=list)
+    waiting: list[Tally] = field(default_factory=list)
+    unvoted: float = 0.0
+
+    def add(self, votes: Any, options: Mapping[str, Any], place: str, *, typed: bool) -> None:
+        """Count one more batch; of one without any vote there is only the number of items to know."""
+        asked = dict(options)
+        if asked.get("classes") is None:
+            asked["positive"] = None  # which this batch may lack
+        if asked.get("classifiers") is None:
+            asked["classifiers"] = self.found.columns(votes)
+        with in_batch(place):
+            checked = read_votes(votes, **asked, part=True)
+            if checked.classes:
+                checked, part = _counted(checked)
+                self.waiting.append(part)
+            else:
+                self.unvoted += checked.items
+            self.found.add(checked, typed=typed, place=place)
+        if _patterns_in(self.waiting) > max(MERGE_AT, _patterns_in(self.total)):
+            self.total, self.waiting = [_union(self.total + self.waiting)], []
+
+    def with_pieces(self, file: LargeFile) -> _Sum:
+        """Return the sum of this and of a large file's pieces; this stays as it is."""
+        grown = replace(self, found=self.found.copy(), total=[*self.total], waiting=[*self.waiting])
+        for place, piece, options in pieces_of(file, self.options):
+            grown.add(piece, options, place, typed=not is_text_file(file.path))
+        return grown
+
+    def tally(self) -> Tally:
+        """Put classifiers and classes in order, now that all have been seen."""
+        if not self.found.orders:
+            raise VotesError(
+                "Expected at least one batch with votes, got none; give batches that have rows."
+            )
+        classifiers = self.found.classifiers(self.options.get("classifiers"))
+        check_size(1, len(classifiers))
+        if self.options.get("classes") is not None:
+            classes, stands_for = tuple(self.found.labels), None
+        else:
+            positive, missing = self.options.get("positive"), self.options.get("missing", ())
+            classes, stands_for = self.found.classes(positive, missing)
+            look_at_labels(classes)
+        parts = [_union(self.total + self.waiting)._arranged(classifiers, classes, stands_for)]
+        if self.unvoted:
+            nothing = np.full((1, len(classifiers)), -1)
+            parts.append(
+                Tally.from_codes(nothing, [self.unvoted], classifiers=classifiers, classes=classes)
+            )
+        return _together(parts, classifiers, classes)
 
 
 def _patterns_in(tallies: Sequence[Tally]) -> int:
@@ -498,6 +534,7 @@ def _union(tallies: Sequence[Tally]) -> Tally:
 
 def tally_files(paths: Sequence[str | os.PathLike[str]], **options: Any) -> Tally:
     """Add up files: tallies as they are, and votes counted with the classes of the tallies, where there are any."""
+    paths = paths_in(list(paths)) or []
     kept = [Tally.load(path) for path in paths if is_tally_file(path)]
     others = [path for path in paths if not is_tally_file(path)]
     if others:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from labelfree._comparison import Change, Comparison, change_words
 from labelfree._errors import NotIdentifiedError, counted
+from labelfree._labelling import Labelled
 from labelfree._panel import Panel
 from labelfree._plan import Plan
 from labelfree._requirements import Check, found_words
@@ -24,7 +25,6 @@ from labelfree.simulate import Simulated
 
 if TYPE_CHECKING:
     import numpy as np
-    import polars as pl
     from numpy.typing import NDArray
     from rich.console import Console
     from rich.table import Table
@@ -144,14 +144,14 @@ def show_plan(planned: Plan) -> None:
     out.print("This supposes classifiers that err independently.")
 
 
-def show_labels(found: Estimate, labelled: pl.DataFrame, output: Path) -> None:
+def show_labels(found: Estimate, labelled: Labelled, output: Path) -> None:
     """Say where the labels are, how many of each there are, and whether to trust them."""
     shares = ", ".join(
-        f"{_count((labelled['label'] == each).sum())} are {printable(each)}"
+        f"{_count(labelled.labels.get(each, 0))} are {printable(each)}"
         for each in reversed(found.classes)
     )
     out = _console()
-    _print_line(out, f"{output}: labels of {_count(labelled.height)} items: {shares}")
+    _print_line(out, f"{output}: labels of {_count(labelled.items)} items: {shares}")
     _show_verdict(out, found)
 
 
