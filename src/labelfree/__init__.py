@@ -54,6 +54,10 @@ The rooms, in the order that data walks through them (each may call those above 
     _answers       votes -> labels, probabilities, SQL, by the rules of an estimate
     _shown         an estimate as rows, and as text
     _saved         what was found <-> plain JSON values
+    _view          what charts and pages show of an estimate: rows, rounded honestly
+    _layout        where names and lines go on a chart
+    _style         how every chart looks: colours, letters, axes
+    charts         charts of an estimate (extra: report)
     _result        Estimate: the answer, and what can be done with it
     _comparison    two estimates: what changed, and is it more than chance?
     _options       options of the front door: what each may be
@@ -76,7 +80,7 @@ JNK in the comments is Jaffe, Nadler and Kluger (AISTATS 2015), the source of th
 Parisi, Strino, Nadler and Kluger (2014), on which it builds.
 """
 
-from labelfree import rivals, simulate
+from labelfree import charts, rivals, simulate
 from labelfree._comparison import Comparison, compare
 from labelfree._errors import (
     FileError,
@@ -110,6 +114,7 @@ __all__ = [
     "Tally",
     "Verdict",
     "VotesError",
+    "charts",
     "compare",
     "estimate",
     "load",

@@ -1,0 +1,219 @@
+"""Charts: what they draw is what the estimate says, and they are written in every form."""
+
+import subprocess
+import sys
+from importlib.resources import files
+
+import numpy as np
+import pytest
+
+import labelfree as lf
+from labelfree import _view, charts
+from labelfree._layout import area_of, equal_lines, named
+
+pytest.importorskip("altair", reason="charts need the extra: report")
+pytest.importorskip("vl_convert", reason="charts need the extra: report")
+
+HOSTILE = '</script><script>alert("1")</script><!--'
+EVERY = (charts.rates, charts.pairs, charts.imbalance, charts.by_prevalence, charts.confusion)
+
+
+@pytest.fixture(scope="module")
+def digits():
+    return lf.estimate(str(files("labelfree") / "example" / "digits.csv"))
+
+
+@pytest.fixture(scope="module")
+def copied():
+    drawn = lf.simulate.votes(3000, classifiers=8, prevalence=0.3, copies=[(0, 1, 2)], seed=1)
+    return lf.estimate(drawn.votes)
+
+
+@pytest.fixture(scope="module")
+def unidentified():
+    return lf.estimate(np.random.default_rng(0).integers(0, 2, (300, 5)))
+
+
+def rows_of(chart, *fields):
+    """The rows, of all layers, that have all of these fields."""
+    found = []
+
+    def look(part):
+        if isinstance(part, dict):
+            values = part.get("values")
+            if isinstance(values, list) and values and isinstance(values[0], dict):
+                found.extend(row for row in values if set(fields) <= set(row))
+            for each in part.values():
+                look(each)
+        elif isinstance(part, list):
+            for each in part:
+                look(each)
+
+    look(chart.to_dict())
+    return found
+
+
+def test_the_chart_of_rates_shows_the_table(digits):
+    rows = {row["classifier"]: row for row in rows_of(charts.rates(digits), "said")}
+    assert set(rows) == set(digits.classifiers)
+    for row in digits.table():
+        shown = rows[row["classifier"]]
+        for rate in ("sensitivity", "specificity"):
+            assert [shown[f"{rate}{end}"] for end in ("", "_low", "_high")] == [
+                row[f"{rate}{end}"] for end in ("", "_low", "_high")
+            ]
+
+
+def test_lines_of_equal_balanced_accuracy_are_what_they_say():
+    area = area_of(
+        [{"specificity": 0.5, "sensitivity": 0.6}, {"specificity": 0.9, "sensitivity": 0.95}],
+        intervals=False,
+    )
+    lines = equal_lines(area)
+    assert len({row["line"] for row in lines}) >= 3
+    for row in lines:
+        assert (row["sensitivity"] + row["specificity"]) / 2 == pytest.approx(float(row["line"]))
+        assert area.left - 1e-9 <= row["specificity"] <= area.right + 1e-9
+        assert area.bottom - 1e-9 <= row["sensitivity"] <= area.top + 1e-9
+
+
+def test_names_are_given_room_and_the_best_comes_first():
+    spots = [(0.9, 0.9), (0.9, 0.9001), (0.9, 0.9002), (0.9, 0.9003), (0.9, 0.9004), (0.5, 0.5)]
+    rows = [
+        {"classifier": f"classifier_{i}", "specificity": x, "sensitivity": y}
+        for i, (x, y) in enumerate(spots)
+    ]
+    found = named(rows, area_of(rows, intervals=False), 380)
+    assert "classifier_0" in {row["short"] for row in found}
+    assert "classifier_5" in {row["short"] for row in found}
+    assert len(found) < len(rows)
+
+
+def test_the_map_of_pairs_shows_the_residuals_of_the_alarm(copied):
+    names = copied.classifiers
+    rows = rows_of(charts.pairs(copied), "residual")
+    assert len(rows) == len(names) * (len(names) - 1)
+    for row in rows:
+        one, other = (names.index(name) for name in row["pair"].split(" and "))
+        assert row["residual"] == pytest.approx(copied.alarm.residuals[one, other], abs=0.006)
+        assert row["kind"] == ("more" if copied.alarm.residuals[one, other] > 0 else "less")
+
+
+def test_groups_stand_together_in_the_map_and_are_framed(copied):
+    assert copied.groups
+    found = _view.pairs_of(copied)
+    for (first, last), group in zip(found.groups, copied.groups, strict=True):
+        assert set(found.names[first : last + 1]) == set(group)
+    assert len(rows_of(charts.pairs(copied), "first", "last")) == len(copied.groups)
+
+
+def test_a_map_of_many_shows_the_classifiers_of_the_strongest_pairs():
+    drawn = lf.simulate.votes(2000, classifiers=60, copies=[(40, 50)], copying=0.6, seed=5)
+    estimate = lf.estimate(drawn.votes, dependence="test")
+    found = _view.pairs_of(estimate)
+    assert len(found.names) == _view.MOST_IN_MAP
+    assert found.total == 60
+    i, j = np.unravel_index(np.abs(estimate.alarm.residuals).argmax(), (60, 60))
+    assert {estimate.classifiers[i], estimate.classifiers[j]} == set(found.strongest[0][:2])
+    assert {"classifier_41", "classifier_51"} <= set(found.names)
+
+
+def test_the_chart_of_the_imbalance_marks_the_estimate_on_the_curve(digits):
+    chart = charts.imbalance(digits)
+    (mark,) = {row["imbalance"]: row for row in rows_of(chart, "said")}.values()
+    assert mark["imbalance"] == digits.imbalance
+    curve = rows_of(chart, "prevalence", "log_likelihood")
+    best = max(curve, key=lambda row: row["log_likelihood"])
+    assert best["log_likelihood"] == max(digits.origin.log_likelihood)
+    (band,) = rows_of(chart, "low", "high")
+    assert [band["low"], band["high"]] == pytest.approx(digits.interval("imbalance").tolist())
+
+
+def test_the_chart_by_prevalence_shows_what_the_estimate_says(digits):
+    rows = rows_of(charts.by_prevalence(digits), "sensitivity", "classifier")
+    lines = {(row["prevalence"], row["classifier"]): row for row in rows}
+    for row in digits.by_prevalence():
+        assert lines[row["prevalence"], row["classifier"]]["specificity"] == row["specificity"]
+
+
+def test_bands_by_prevalence_hold_the_rates_that_they_say():
+    estimate = lf.estimate(lf.simulate.votes(2000, classifiers=50, seed=2).votes)
+    bands = rows_of(charts.by_prevalence(estimate), "median", "rate")
+    rates = [row["sensitivity"] for row in estimate.by_prevalence() if row["prevalence"] == 0.5]
+    (band,) = {
+        row["median"]: row
+        for row in bands
+        if row["rate"] == "sensitivity" and row["prevalence"] == 0.5
+    }.values()
+    assert band["median"] == pytest.approx(np.median(rates))
+    assert band["low"] == pytest.approx(np.quantile(rates, 0.25))
+
+
+def test_the_chart_of_confusion_shows_the_confusion(digits):
+    for row in rows_of(charts.confusion(digits), "probability"):
+        i = digits.classifiers.index(row["classifier"])
+        true, vote = (
+            [str(label) for label in digits.classes].index(row[key]) for key in ("true", "vote")
+        )
+        assert row["probability"] == digits.confusion[i, true, vote]
+
+
+@pytest.mark.parametrize("draw", EVERY)
+def test_a_chart_is_written_as_svg_png_and_html(draw, digits, tmp_path):
+    chart = draw(digits)
+    for ending, start in (("svg", b"<svg"), ("png", b"\x89PNG"), ("html", b"<!DOCTYPE html>")):
+        path = tmp_path / f"chart.{ending}"
+        chart.save(path)
+        assert path.read_bytes().strip().startswith(start)
+
+
+@pytest.mark.parametrize("draw", EVERY)
+def test_hostile_names_cannot_end_a_script(draw, tmp_path):
+    drawn = lf.simulate.votes(2000, classifiers=5, seed=4)
+    names = [f"{HOSTILE}{i}" for i in range(5)]
+    classes = ["no", "</script>"]
+    estimate = lf.estimate(np.array(classes)[drawn.votes], classifiers=names, classes=classes)
+    chart = draw(estimate)
+    assert "</script" not in chart.to_json()
+    assert "<!--" not in chart.to_json()
+    chart.save(tmp_path / "chart.svg")
+    assert "<script" not in (tmp_path / "chart.svg").read_text()
+
+
+@pytest.mark.parametrize("draw", EVERY)
+def test_unidentified_estimates_have_no_charts(draw, unidentified):
+    with pytest.raises(lf.NotIdentifiedError, match=r"nothing to draw: .* What would help: "):
+        draw(unidentified)
+
+
+def test_three_classifiers_have_no_map_of_pairs():
+    estimate = lf.estimate(lf.simulate.votes(1000, classifiers=3, seed=1).votes)
+    with pytest.raises(lf.LabelfreeError, match="no map of pairs"):
+        charts.pairs(estimate)
+
+
+@pytest.mark.parametrize("absent", ["altair", "vl_convert"])
+def test_a_missing_package_is_named_with_the_extra(absent, digits, monkeypatch):
+    monkeypatch.setitem(sys.modules, absent, None)
+    with pytest.raises(lf.LabelfreeError, match=rf"need {absent}.*install labelfree\[report\]"):
+        charts.rates(digits)
+
+
+def test_importing_the_package_leaves_altair_alone():
+    code = "import sys, labelfree; labelfree.charts.rates; print('altair' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "places"),
+    [(0.7, 0.8, 0), (0.79, 0.801, 0), (0.79, 0.799, 1), (0.79, 0.7905, 2), (None, None, 0)],
+)
+def test_decimals_are_those_that_the_interval_supports(low, high, places):
+    assert _view.decimals(low, high) == places
+    assert _view.decimals(low, high, rough=True) == 0
+
+
+def test_a_long_name_loses_its_middle():
+    assert _view.short("ChatGPT-0301/Vanilla/swap", 11) == "ChatG…/swap"
+    assert _view.short("short", 11) == "short"
