@@ -123,7 +123,7 @@ class RestrictedLikelihood:
 
     def scan(self, grid: Array) -> Array:
         """Ĝ at many points in one pass, up to a constant."""
-        tables = np.concatenate([self._log_rates(b) for b in grid], axis=2)
+        tables = self._log_tables(grid)
         prior = np.log(np.stack([(1 - grid) / 2, (1 + grid) / 2], axis=1).reshape(-1))
 
         def work(block: Block) -> tuple[Array]:
@@ -169,6 +169,17 @@ class RestrictedLikelihood:
         """Log Pr(vote given class) as (classifier, vote, class)."""
         sensitivity, specificity = self._rates(imbalance)
         return np.log(_vote_table(sensitivity, specificity))
+
+    def _log_tables(self, grid: Array) -> Array:
+        """`_log_rates` at many points side by side, (classifier, vote, class at every point)."""
+        mean, vector = self.mean[:, None], self.vector[:, None]
+        sensitivity, specificity = (
+            clipped(rate, self.smallest) for rate in rates(mean, vector, grid)
+        )
+        found = np.empty((len(self.vector), 2, len(grid), 2))
+        found[:, 0, :, 0], found[:, 1, :, 0] = specificity, 1 - specificity
+        found[:, 0, :, 1], found[:, 1, :, 1] = 1 - sensitivity, sensitivity
+        return np.asarray(np.log(found).reshape(len(self.vector), 2, -1))
 
     def _log_slopes(self, imbalance: float) -> Array:
         sensitivity, specificity = self._rates(imbalance)

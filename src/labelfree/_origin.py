@@ -8,11 +8,13 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from labelfree._counting import merged_dense
 from labelfree._imbalance import RestrictedLikelihood, margin
 from labelfree._moments import Moments
 from labelfree._patterns import words_of_codes
@@ -31,6 +33,7 @@ DEFAULTS = {
     "prior": 1.0,
 }
 POINTS = 81  # of the curve: smooth to the eye
+PARTS = 2  # of it: with ten classifiers the whole is large enough for threads, and too small to gain by them
 KEPT_CELLS = 1 << 22  # votes of patterns that an estimate holds on to; packed, half a megabyte
 
 
@@ -67,12 +70,10 @@ def origin_of(
     counted: Tally, options: Mapping[str, Any], likelihood: tuple[Array, Array] | None
 ) -> Origin:
     """Note where an estimate comes from."""
-    from importlib.metadata import version
-
     imbalances, values = likelihood or (np.zeros(0), np.zeros(0))
     given = {name: _plain(value) for name, value in options.items()}
     return Origin(
-        version("labelfree"),
+        _version(),
         {name: value for name, value in given.items() if value != DEFAULTS[name]},
         hash_of(counted),
         imbalances,
@@ -81,12 +82,21 @@ def origin_of(
     )
 
 
+@cache
+def _version() -> str:
+    """Look up the version once: it takes as long as many an estimate."""
+    from importlib.metadata import version
+
+    return version("labelfree")
+
+
 def likelihood_curve(blocks: Blocks, moments: Moments, vector: Array) -> tuple[Array, Array]:
     """Ĝ over the whole range of the imbalance, on no more than an even spread of the patterns."""
     spread = blocks.thinned()
     end = 1.0 - margin(blocks.tally.sample_size)
     grid = np.linspace(-end, end, POINTS)
-    total = RestrictedLikelihood(spread, moments, vector).scan(grid)
+    likelihood = RestrictedLikelihood(spread, moments, vector)
+    total = np.concatenate([likelihood.scan(part) for part in np.array_split(grid, PARTS)])
     return grid, total / spread.tally.items
 
 
@@ -96,14 +106,11 @@ def hash_of(counted: Tally) -> str:
     patterns: Any = counted.patterns
     if counted.is_sparse and len(counted) * len(counted.classifiers) <= DENSE_CELLS:
         codes = patterns.toarray().astype(np.int64) - 1
-        words = words_of_codes(codes, counted.shape)
-        order = np.lexsort(words.T[::-1])
-        arrays = [words[order], counted.counts[order]]
+        arrays = [*merged_dense(words_of_codes(codes, counted.shape), counted.counts)]
     elif counted.is_sparse:
         arrays = [patterns.indptr, patterns.indices, patterns.data, counted.counts]
     else:
-        order = np.lexsort(patterns.T[::-1])
-        arrays = [patterns[order], counted.counts[order]]
+        arrays = [patterns, counted.counts]  # in the one order that merging gives
     for array in arrays:
         found.update(f"{array.dtype.str} {array.shape};".encode())
         found.update(np.ascontiguousarray(array).data)

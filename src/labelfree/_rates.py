@@ -13,7 +13,7 @@ def smallest_rate(sample_size: float) -> float:
     return max(1e-9, 0.5 / (sample_size + 1.0))
 
 
-def rates(mean: Array, vector: Array, imbalance: float) -> tuple[Array, Array]:
+def rates(mean: Array, vector: Array, imbalance: float | Array) -> tuple[Array, Array]:
     """Sensitivity and specificity, as they come: sampling error may push them past 0 or 1.
 
     ψ = ½(1 + μ + v √((1−b)/(1+b))),  η = ½(1 − μ + v √((1+b)/(1−b)))   (JNK eq. for ψ, η)
