@@ -1,5 +1,7 @@
 """Any dataframe, any engine: the same tally and the same labels, counted and labelled where the votes live."""
 
+import warnings
+
 import dask.dataframe as dd
 import duckdb
 import ibis
@@ -11,6 +13,10 @@ import pytest
 
 import labelfree as lf
 from labelfree import simulate
+from labelfree._consensus import Rule, Together, majority_rule, probabilities, winners
+from labelfree._engines import engine_table
+from labelfree._expressions import answered
+from labelfree._products import Block
 
 NAMES = ["count", "a b", 'it\'s "so" `q`.x', "<script>", "n", "É"]
 PAIRS = {
@@ -66,10 +72,10 @@ def engine(request):
 
 def home(answer):
     """An answer of any kind as a pandas frame."""
-    for way in ("to_pandas", "toPandas", "compute", "df", "collect"):
+    for way in ("to_pyarrow", "toArrow", "to_pandas", "compute", "df", "collect"):
         if hasattr(answer, way):
             answer = getattr(answer, way)()
-    return answer.to_pandas() if isinstance(answer, pl.DataFrame) else answer
+    return answer.to_pandas() if isinstance(answer, pl.DataFrame | pa.Table) else answer
 
 
 @pytest.mark.parametrize("kind", PAIRS)
@@ -84,3 +90,97 @@ def test_every_engine_gives_the_same_tally(engine, name, kind):
     assert counted == lf.Tally.from_codes(
         expected.codes(), expected.counts, classifiers=NAMES, classes=PAIRS[kind][:2]
     )
+
+
+@pytest.mark.parametrize("kind", PAIRS)
+@pytest.mark.parametrize("name", [*EAGER, *LAZY])
+def test_every_engine_gives_the_same_labels(engine, name, kind):
+    table = table_of(kind, items=60)
+    rows = [
+        [None] * len(NAMES),
+        *zip(*[column.to_pylist() for column in table.columns], strict=True),
+    ]
+    table = pa.table(
+        {n: pa.array([row[i] for row in rows], ARROW[kind]) for i, n in enumerate(NAMES)}
+    )
+    found = lf.estimate(table_of(kind))
+    with pytest.warns(lf.LabelfreeWarning, match="no vote"):
+        expected = found.label(np.array(rows, dtype=object)).tolist()
+    with pytest.warns(lf.LabelfreeWarning, match="no vote"):
+        chances = found.probability(np.array(rows, dtype=object))
+    own = engine(name, table)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", lf.LabelfreeWarning)  # in memory: an item had no vote
+        answer = found.label(own)
+        shares = found.probability(own)
+    assert type(answer) is type(own)
+    answer, shares = home(answer), home(shares)
+    assert list(answer.columns) == [*NAMES, "label", "probability"]
+    assert list(shares.columns) == [*NAMES, "probability"]
+    key = [
+        tuple(None if pd.isna(v) else v for v in row)
+        for row in answer[NAMES].itertuples(index=False, name=None)
+    ]
+    wanted = {
+        tuple(None if pd.isna(v) else v for v in row): (label, chance)
+        for row, label, chance in zip(rows, expected, chances.tolist(), strict=True)
+    }
+    assert len(answer) == len(rows)
+    assert set(key) == set(wanted)
+    assert answer["label"].tolist() == [wanted[row][0] for row in key]
+    for each in (answer, shares):
+        assert each["probability"].to_numpy(float) == pytest.approx(
+            [wanted[row][1] for row in key], abs=1e-12
+        )
+
+
+def rules():
+    """Rules of every form: ties, limits, groups that are weighed together, four classes."""
+    random = np.random.default_rng(1)
+    m = len(NAMES)
+    weights = np.where(random.random((m, 1, 1)) < 0.5, 0.0, 1.0) * random.normal(size=(m, 2, 2))
+    tables = [Together((0, 3, 4), random.normal(size=(27, 2))), Together((1, 5), np.eye(9)[:, :2])]
+    alone = weights.copy()
+    alone[[0, 1, 3, 4, 5]] = 0.0
+    return {
+        "majority, with ties": majority_rule(m),
+        "limits": Rule(np.array([0.2, 0.0]), 3 * weights, limits=(-1.5, 0.7)),
+        "groups": Rule(np.array([0.1, 0.3]), alone, together=tuple(tables)),
+        "four classes": Rule(random.normal(size=4), random.normal(size=(m, 4, 4))),
+        "four classes, with ties": majority_rule(m, 4),
+    }
+
+
+@pytest.mark.parametrize("rule", rules())
+@pytest.mark.parametrize("name", LAZY)
+def test_every_rule_is_one_expression(engine, name, rule):
+    rule = rules()[rule]
+    classes = tuple("abcd")[: len(rule.intercept)]
+    codes = np.random.default_rng(2).integers(-1, len(classes), (60, len(NAMES)))
+    cells = np.array([*classes, None], dtype=object)[codes]
+    table = pa.table({n: pa.array(cells[:, i].tolist(), pa.string()) for i, n in enumerate(NAMES)})
+    scores = rule.scores(Block(codes.astype(np.int8), np.ones(60), len(classes)))
+    wanted = dict(zip(map(tuple, cells.tolist()), np.array(classes)[winners(scores)], strict=True))
+    chance = probabilities(scores)[:, 1]
+    chances = dict(zip(map(tuple, cells.tolist()), chance.tolist(), strict=True))
+    shown = rule if len(classes) == 2 else None
+    answer = home(answered(engine_table(engine(name, table)), NAMES, classes, rule, shown))
+    rows = [
+        tuple(None if pd.isna(v) else v for v in row)
+        for row in answer[NAMES].itertuples(index=False, name=None)
+    ]
+    assert len(rows) == 60
+    assert answer["label"].tolist() == [wanted[row] for row in rows]
+    if shown is not None:
+        expected = [chances[row] for row in rows]
+        assert answer["probability"].to_numpy(float) == pytest.approx(expected, abs=1e-12)
+
+
+def test_a_rule_of_many_classifiers_is_not_too_deep(engine):
+    """Engines take some hundred nested expressions; a sum in a row would be as deep as there are classifiers."""
+    names = [f"c{i}" for i in range(300)]
+    codes = np.random.default_rng(3).integers(0, 2, (5, 300))
+    table = pa.table({n: pa.array(codes[:, i].tolist()) for i, n in enumerate(names)})
+    for name in ("polars lazy", "duckdb", "spark"):
+        found = answered(engine_table(engine(name, table)), names, (0, 1), majority_rule(300), None)
+        assert home(found)["label"].sum() == (codes.mean(axis=1) >= 0.5).sum()

@@ -13,6 +13,7 @@ FRONT = ast.parse((PACKAGE / "__init__.py").read_text("utf-8"))
 DATAFRAMES = {"dask", "duckdb", "narwhals", "pandas", "polars", "pyarrow", "pyspark"}
 NARWHALS = {
     "_engines",
+    "_expressions",
     "_frames",
     "_long_form",
 }  # the rooms of dataframes; docs/design.md says why not one

@@ -38,6 +38,7 @@ The rooms, in the order that data walks through them (each may call those above 
     _gold          a few gold labels calibrate the rest
     _sql           names, labels and numbers as each database spells them
     _consensus     rates -> the linear rule: labels, probabilities, SQL
+    _expressions   a rule -> columns added to a table in an engine
     _starts        K classes: where the search for them starts
     _multiclass    K classes: from the tally to confusion matrices
     _panel         which few of many classifiers to keep

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from labelfree._engines import EngineTable, engine_table
 from labelfree._errors import OptionsError, listed
+from labelfree._frames import check_kind, check_known
 from labelfree._votes import Label, Votes, read_votes
 
 READING = (
@@ -44,6 +46,58 @@ def read_again(
     list of int
         The place of each of the votes' classifiers among `classifiers`.
     """
+    options = _options(classifiers, classes, reading, given)
+    checked = read_votes(votes, **options)
+    return checked, _places(checked.classifiers, classifiers)
+
+
+def engine_again(
+    votes: Any,
+    *,
+    classifiers: Sequence[str],
+    classes: Sequence[Label],
+    reading: Mapping[str, Any],
+    given: Mapping[str, Any],
+) -> tuple[EngineTable, tuple[str, ...], list[int]] | None:
+    """Take votes that live in an engine, of classifiers that are known already; None of any others.
+
+    Nothing is read: what the columns hold is looked at when the answer is.
+
+    Parameters
+    ----------
+    votes, classifiers, classes, reading, given
+        As for :func:`read_again`.
+
+    Returns
+    -------
+    EngineTable
+        Wide: a row an item.
+    tuple of str
+        Its columns that hold votes.
+    list of int
+        The place of each of these among `classifiers`.
+    """
+    table = engine_table(votes)
+    if table is None:
+        return None
+    options = _options(classifiers, classes, reading, given)
+    if options.get("classifier") is not None:
+        return None
+    names = tuple(map(str, options["classifiers"]))
+    check_known(table.names, [name for name in [options.get("item")] if name is not None])
+    places = _places(names, classifiers)
+    for name in names:
+        check_kind(name, table.kind(name))
+    return table, names, places
+
+
+def _options(
+    classifiers: Sequence[str],
+    classes: Sequence[Label],
+    reading: Mapping[str, Any],
+    given: Mapping[str, Any],
+) -> dict[str, Any]:
+    """Put together the options of reading again, and refuse those that are settled."""
     fixed = [name for name in ("positive", "classes") if given.get(name) is not None]
     if fixed:
         raise OptionsError(
@@ -55,11 +109,13 @@ def read_again(
         raise OptionsError(
             f"{listed(fixed)} cannot be given here: an estimate brings its own; estimate anew for others."
         )
-    options = {**reading, **given}
-    checked = read_votes(votes, **{"classes": classes, "classifiers": classifiers, **options})
-    unknown = [name for name in checked.classifiers if name not in classifiers]
+    return {"classes": classes, "classifiers": classifiers, **reading, **given}
+
+
+def _places(names: Sequence[str], classifiers: Sequence[str]) -> list[int]:
+    unknown = [name for name in names if name not in classifiers]
     if unknown:
         raise OptionsError(
             f"The estimate knows nothing of classifier {listed(unknown)}; it was made from {listed(classifiers)}."
         )
-    return checked, [classifiers.index(name) for name in checked.classifiers]
+    return [classifiers.index(name) for name in names]

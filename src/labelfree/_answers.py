@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from labelfree._again import read_again
+from labelfree._again import engine_again, read_again
 from labelfree._choice import Choice
 from labelfree._consensus import (
     Rule,
@@ -20,7 +20,9 @@ from labelfree._consensus import (
     spectral_rule,
     sql,
 )
+from labelfree._engines import EngineTable
 from labelfree._errors import NotIdentifiedError, OptionsError, counted, listed, warn
+from labelfree._expressions import answered
 from labelfree._labelling import Labelled, label_file
 from labelfree._large_files import Named
 from labelfree._next_items import next_items
@@ -74,6 +76,12 @@ class Labeller:
 
     def _labelled(self, votes: Any, rule: str, reading: Mapping[str, Any]) -> tuple[Any, int]:
         """Labels, and the number of items without any vote."""
+        there = self._engine(votes, reading)
+        if there is not None:
+            table, names, places = there
+            label_by = self._rule(rule).of(places)
+            shown = None if self.choice is None else self.choice.rule.of(places)
+            return answered(table, names, self.classes, label_by, shown), 0  # nothing is read yet
         checked, rule_here = self._prepared(votes, rule, reading)
         own = rule == "posterior"
         answers = answer(rule_here, checked, label=True, probability=own and checked.keeps_table)
@@ -86,6 +94,10 @@ class Labeller:
 
     def probability(self, votes: Any, reading: Mapping[str, Any]) -> Any:
         """Probability of the positive class of every item."""
+        there = self._engine(votes, reading)
+        if there is not None:
+            table, names, places = there
+            return answered(table, names, self.classes, None, self._rule("posterior").of(places))
         checked, rule_here = self._prepared(votes, "posterior", reading)
         answers = answer(rule_here, checked, label=False, probability=True)
         _warn_unvoted(answers.unvoted)
@@ -151,6 +163,18 @@ class Labeller:
         if self.choice is None:
             raise NotIdentifiedError(self.why_not)
         return self.choice
+
+    def _engine(
+        self, votes: Any, reading: Mapping[str, Any]
+    ) -> tuple[EngineTable, tuple[str, ...], list[int]] | None:
+        """Take votes that live in an engine, and whose answers stay there; None of any others."""
+        return engine_again(
+            votes,
+            classifiers=self.classifiers,
+            classes=self.classes,
+            reading=self.reading,
+            given=reading,
+        )
 
     def _prepared(self, votes: Any, rule: str, reading: Mapping[str, Any]) -> tuple[Votes, Rule]:
         checked, order = self._again(votes, reading)

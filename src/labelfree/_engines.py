@@ -17,12 +17,19 @@ from narwhals.exceptions import DuplicateError
 from numpy.typing import NDArray
 
 from labelfree._arrays import Table, check_size
-from labelfree._errors import FileError, VotesError
-from labelfree._frames import Frame, by_name, check_kind, check_known, chosen, series_column
+from labelfree._frames import (
+    Frame,
+    by_name,
+    check_kind,
+    check_known,
+    chosen,
+    in_engine,
+    series_column,
+)
+from labelfree._labels import Label, fitted
 
 COUNT = "n"  # of the rows that hold a pattern; no column is called so, as they are renamed
-NO_FILE = ("FILE_NOT_EXIST", "FileNotFound", "PATH_NOT_FOUND", "No such file", "No files found")
-LONGEST_REASON = 160  # letters of what an engine says that are passed on
+LARGEST = 2**63  # whole numbers from here on are none that engines know
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,6 +103,35 @@ def engine_table(votes: Any) -> EngineTable | None:
 
 def _spark_back(answered: nw.LazyFrame[Any], names: Sequence[str]) -> Any:
     return answered.to_native().toDF(*names)
+
+
+def is_vote(table: EngineTable, name: str, label: Label) -> nw.Expr | None:
+    """Compare a column with a label in the column's own type; None where it can hold no such label."""
+    kind, column = table.kind(name), table.column(name)
+    if kind == nw.Boolean:
+        truth = fitted(label, "truth")
+        return column == bool(truth) if truth in (0, 1) else None
+    if kind.is_numeric():
+        number = fitted(label, "number")
+        if isinstance(number, str | bytes) or abs(number) >= LARGEST:
+            return None
+        # No cast but where it must be: Dask's goes to NumPy's types, which hold no null.
+        column = column.cast(nw.Float64) if kind.is_decimal() else column
+        return column == (
+            int(number) if kind.is_integer() and number == int(number) else float(number)
+        )
+    if isinstance(label, bytes) or kind == nw.Binary:
+        return column == nw.lit(label) if isinstance(label, bytes) and kind == nw.Binary else None
+    return _is_written(column if kind == nw.String else column.cast(nw.String), label)
+
+
+def _is_written(text: nw.Expr, label: Label) -> nw.Expr:
+    """Compare text with what a label is written as: 1 and 1.0 are one number."""
+    if isinstance(label, bool):
+        return text.str.to_lowercase() == str(label).lower()
+    if isinstance(label, float) and label == int(label):
+        return (text == str(label)) | (text == str(int(label)))
+    return text == str(label)
 
 
 # --- the wide form ----------------------------------------------------------------------------
@@ -178,31 +214,3 @@ def _from_rows(rows: Sequence[Sequence[Any]], schema: Mapping[str, Any]) -> Fram
     cells = list(zip(*rows, strict=True)) or [()] * len(schema)
     columns = dict(zip(schema, map(list, cells), strict=True))
     return nw.from_dict(columns, schema=schema, backend="polars")
-
-
-def in_engine(stage: str, work: Callable[[], Any]) -> Any:
-    """Do some work in the engine, whose errors may be of any kind."""
-    try:
-        return work()
-    except (MemoryError, VotesError):
-        raise
-    except Exception as error:  # noqa: BLE001 (whatever stands in the caller's own table may raise)
-        said = _reason(error)
-        kind = FileError if _is_of_a_file(error, str(error)) else VotesError
-    raise kind(
-        f"The table could not be read: {stage} ended with {said}; mend what the table is made from."
-    )
-
-
-def _is_of_a_file(error: Exception, said: str) -> bool:
-    return isinstance(error, OSError) or any(sign in said for sign in NO_FILE)
-
-
-def _reason(error: Exception) -> str:
-    """Take the line that says what happened: the last of a Python error within, else the first."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    within = [line for line in lines if line.partition(":")[0].endswith(("Error", "Exception"))]
-    said = " ".join((within or lines or [""])[-1 if within else 0].split()).rstrip(".")
-    if len(said) > LONGEST_REASON:
-        said = said[: LONGEST_REASON - 3] + "..."
-    return f"{type(error).__name__}: {said}" if said else type(error).__name__

@@ -16,13 +16,15 @@ from numpy.typing import NDArray
 
 from labelfree._arrays import Table, check_size
 from labelfree._columns import Coded, Column, coded_objects
-from labelfree._errors import OptionsError, VotesError, listed
+from labelfree._errors import FileError, OptionsError, VotesError, listed
 from labelfree._files import read_frame
 
 Frame: TypeAlias = "nw.DataFrame[Any]"
 
 ITEM_COLUMN = "item"  # a table's column of this name is taken for the items' names
 ANSWER_COLUMNS = ("label", "probability")
+NO_FILE = ("FILE_NOT_EXIST", "FileNotFound", "PATH_NOT_FOUND", "No such file", "No files found")
+LONGEST_REASON = 160  # letters of what an engine says that are passed on
 
 
 def is_array(votes: Any) -> bool:
@@ -82,7 +84,8 @@ def as_frame(votes: Any) -> tuple[Frame, Callable[[Frame], Any]]:
         raise _twice() from None
     if isinstance(frame, nw.LazyFrame):
         engine = frame.implementation
-        return frame.collect(), lambda answers: answers.lazy(backend=engine).to_native()
+        whole = in_engine(f"collecting from {engine.value}", frame.collect)
+        return whole, lambda answers: answers.lazy(backend=engine).to_native()
     return frame, nw.to_native
 
 
@@ -193,16 +196,21 @@ def _common_type(columns: tuple[Column, ...]) -> np.dtype[Any] | None:
 # --- the way back -----------------------------------------------------------------------------
 
 
+def check_free(columns: Iterable[str], new: Iterable[str]) -> None:
+    """Refuse to put answers in the place of the caller's own columns."""
+    taken = [name for name in new if name in columns]
+    if taken:
+        raise OptionsError(
+            f"The table already has a column {listed(map(repr, taken))}, which the answer needs; rename it first."
+        )
+
+
 def with_answers(
     frame: Frame, labels: NDArray[Any] | None, probabilities: NDArray[np.float64] | None
 ) -> Frame:
     answers = zip(ANSWER_COLUMNS, (labels, probabilities), strict=True)
     new = {name: values for name, values in answers if values is not None}
-    taken = [name for name in new if name in frame.columns]
-    if taken:
-        raise OptionsError(
-            f"The table already has a column {listed(map(repr, taken))}, which the answer needs; rename it first."
-        )
+    check_free(frame.columns, new)
     series = [
         nw.new_series(
             name,
@@ -215,3 +223,34 @@ def with_answers(
     if index is not None:
         series = [nw.maybe_set_index(each, index=index) for each in series]
     return frame.with_columns(*series)
+
+
+# --- engines that fail -----------------------------------------------------------------------
+
+
+def in_engine(stage: str, work: Callable[[], Any]) -> Any:
+    """Do some work in the engine, whose errors may be of any kind."""
+    try:
+        return work()
+    except (MemoryError, VotesError):
+        raise
+    except Exception as error:  # noqa: BLE001 (whatever stands in the caller's own table may raise)
+        said = _reason(error)
+        kind = FileError if _is_of_a_file(error, str(error)) else VotesError
+    raise kind(
+        f"The table could not be read: {stage} ended with {said}; mend what the table is made from."
+    )
+
+
+def _is_of_a_file(error: Exception, said: str) -> bool:
+    return isinstance(error, OSError) or any(sign in said for sign in NO_FILE)
+
+
+def _reason(error: Exception) -> str:
+    """Take the line that says what happened: the last of a Python error within, else the first."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    within = [line for line in lines if line.partition(":")[0].endswith(("Error", "Exception"))]
+    said = " ".join((within or lines or [""])[-1 if within else 0].split()).rstrip(".")
+    if len(said) > LONGEST_REASON:
+        said = said[: LONGEST_REASON - 3] + "..."
+    return f"{type(error).__name__}: {said}" if said else type(error).__name__

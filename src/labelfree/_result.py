@@ -349,6 +349,9 @@ class Estimate:
             An array gives labels in its own type; a wide table comes back with ``label`` and
             ``probability`` (of the positive class) added; a long one gives a row an item: the item,
             ``label``, ``probability``. An item without any vote gets the prior's label, with a warning.
+            A table that lives in an engine (Polars lazy, DuckDB, Ibis, Dask, Spark) stays there and
+            stays lazy: nothing is read yet, so nothing is warned of, and a vote that is no label
+            counts as missing.
         """
         return self._labeller().label(votes, rule, reading)
 
