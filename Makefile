@@ -19,7 +19,7 @@ PIP := $(PYTHON) -m pip --python $(BIN)/python --disable-pip-version-check --no-
 LOCKED := $(VENV)/.locked
 READY := $(VENV)/.ready
 
-.PHONY: help setup demo test promises check fix bench docs lock clean
+.PHONY: help setup demo test promises check fix bench paper docs lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -60,6 +60,10 @@ fix: $(READY) ## repair what ruff can repair; write the generated parts of the d
 bench: $(READY) ## measure speed and memory
 	@$(BIN)/python benchmarks/run.py
 
+# QUICK=1 runs a short form, into paper/quick. ARGS are those of `python -m paper --help`.
+paper: $(READY) ## run the source paper's experiments; QUICK=1 for a short run
+	@$(BIN)/python -m paper $(if $(QUICK),--quick) $(ARGS)
+
 docs: $(READY) ## build the documentation; a warning is an error
 	@$(BIN)/sphinx-build -q -W --keep-going -b html docs docs/_build/html
 	@echo "docs/_build/html/index.html"
@@ -68,7 +72,7 @@ docs: $(READY) ## build the documentation; a warning is an error
 # For newer releases of everything: make lock LOCK_FLAGS=--upgrade
 lock: ## write requirements.lock anew from pyproject.toml (needs uv)
 	@command -v uv >/dev/null || { echo "make lock needs uv: install it with pip, outside $(VENV)" >&2; exit 2; }
-	@uv pip compile pyproject.toml --all-extras --group dev --universal --python-version 3.11 \
+	@uv pip compile pyproject.toml --extra report --extra sklearn --extra spark --group dev --universal --python-version 3.11 \
 	  --generate-hashes --no-emit-index-url --no-emit-find-links --no-header --quiet \
 	  $(LOCK_FLAGS) --output-file requirements.lock
 	@{ echo "# The exact packages of the development environment: runtime, all extras, group dev."; \
@@ -77,5 +81,5 @@ lock: ## write requirements.lock anew from pyproject.toml (needs uv)
 	@mv requirements.lock.new requirements.lock
 
 clean: ## remove .venv and everything that was made
-	rm -rf $(VENV) build dist docs/_build .mypy_cache .pytest_cache .ruff_cache .hypothesis .benchmarks
+	rm -rf $(VENV) build dist docs/_build paper/quick .mypy_cache .pytest_cache .ruff_cache .hypothesis .benchmarks
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -35,10 +35,24 @@ def draw(classifiers, items, imbalance, each):
     return lf.tally(drawn.votes, classes=(0, 1)), *rates
 
 
-def bounds(sensitivity, specificity, imbalance, items):
+def with_missing(exact, missing):
+    """Pattern probabilities once every vote has been lost at random with probability `missing`."""
+    codes, chances = exact.codes(), exact.counts
+    for place in range(codes.shape[1]):
+        lost = codes.copy()
+        lost[:, place] = -1
+        codes = np.concatenate([codes, lost])
+        chances = np.concatenate([chances * (1 - missing), chances * missing])
+        found = lf.Tally.from_codes(codes, chances)  # merges the patterns that have become equal
+        codes, chances = found.codes(), found.counts
+    return found
+
+
+def bounds(sensitivity, specificity, imbalance, items, missing=0.0):
     """Least variances of b, of every ψ and η, and of every entry of v = √(1 − b²)·(ψ + η − 1)."""
     m, prevalence = len(sensitivity), (1 + imbalance) / 2
-    blocks = Blocks(lf.simulate.exact(sensitivity, specificity, prevalence))
+    exact = lf.simulate.exact(sensitivity, specificity, prevalence)
+    blocks = Blocks(with_missing(exact, missing) if missing else exact)
     model = Model.binary(imbalance, sensitivity, specificity)
     of_logits = np.linalg.inv(items * information(blocks, model, Prior.flat(m, 2, 0.0)))
     # The logits of the prevalence, then of each classifier's Pr(voted 1) given 0 and given 1.
