@@ -11,14 +11,14 @@ from labelfree._latent_class import (
     Model,
     Prior,
     _gradient,
-    _log_prior_density,
-    _maximised,
     _moved,
     class_shares,
     climb,
     expect,
     fit,
     information,
+    log_prior_density,
+    maximised,
 )
 from labelfree._products import Block, Blocks
 
@@ -185,11 +185,11 @@ def test_no_round_of_em_lowers_the_log_posterior(m, classes, missing, strength, 
     reached = []
     for _ in range(60):
         expected = expect(blocks, model)
-        reached.append(expected.log_likelihood + _log_prior_density(model, prior))
+        reached.append(expected.log_likelihood + log_prior_density(model, prior))
         if len(reached) % 20 == 1:
             wanted = log_posterior(codes, counts, model, prior)
             assert reached[-1] == pytest.approx(wanted, rel=1e-12)
-        new = _maximised(expected, model, prior)
+        new = maximised(expected, model, prior)
         if fixed:
             assert np.array_equal(new.class_probabilities, model.class_probabilities)
         assert new.confusion.sum(axis=2) == pytest.approx(np.ones((m, classes)))
@@ -201,7 +201,7 @@ def test_no_round_of_em_lowers_the_log_posterior(m, classes, missing, strength, 
 def test_a_step_of_em_is_expected_counts_plus_pseudo_counts():
     counted, codes, counts = some_votes(3, 3, 0.3)
     model, prior = some_model(3, 3), some_prior(3, 3, 2.0)
-    found = _maximised(expect(Blocks(counted), model), model, prior)
+    found = maximised(expect(Blocks(counted), model), model, prior)
     of_classes, of_votes = naive.expected_counts(
         codes, counts, model.class_probabilities, model.confusion
     )
@@ -225,7 +225,7 @@ def test_the_search_ends_where_a_long_em_ends(m, classes, pseudo_count, fixed):
     assert found.converged
     slow = start
     for _ in range(6000):
-        slow = _maximised(expect(blocks, slow), slow, prior)
+        slow = maximised(expect(blocks, slow), slow, prior)
     assert found.model.confusion == pytest.approx(slow.confusion, abs=1e-6)
     assert found.model.class_probabilities == pytest.approx(slow.class_probabilities, abs=1e-6)
     gradient = _gradient(expect(blocks, found.model), found.model, prior)
@@ -248,7 +248,7 @@ def test_known_rates_stay_and_the_others_end_where_a_long_em_ends():
     prior = Prior(free.classes, free.confusion, fixed_rates=known)
     found, slow = fit(blocks, start, prior), start
     for _ in range(3000):
-        slow = _maximised(expect(blocks, slow), slow, prior)
+        slow = maximised(expect(blocks, slow), slow, prior)
     assert found.converged
     assert found.model.confusion == pytest.approx(slow.confusion, abs=1e-6)
     assert found.model.confusion[known] == pytest.approx(start.confusion[known], abs=1e-15)

@@ -39,6 +39,9 @@ The rooms, in the order that data walks through them (each may call those above 
     _sql           names, labels and numbers as each database spells them
     _consensus     rates -> the linear rule: labels, probabilities, SQL
     _expressions   a rule -> columns added to a table in an engine
+    _one_vs_rest   K classes by two at a time: each against the rest
+    _ordered       classes in order: splits at thresholds, rows that rise
+    _kinds         classes in order: few numbers a classifier
     _starts        K classes: where the search for them starts
     _multiclass    K classes: from the tally to confusion matrices
     _panel         which few of many classifiers to keep

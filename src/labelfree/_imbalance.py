@@ -43,20 +43,27 @@ def margin(sample_size: float) -> float:
     return min(max(0.02, 3.0 / sample_size), 0.5)
 
 
-def tensor_imbalance(blocks: Blocks, moments: Moments, vector: Array) -> Imbalance:
-    """JNK Algorithm 1: b = −α / √(4 + α²), α from the third moments."""
+def tensor_imbalance(
+    blocks: Blocks, moments: Moments, vector: Array, *, end: float | None = None
+) -> Imbalance:
+    """JNK Algorithm 1: b = −α / √(4 + α²), α from the third moments; held within ±`end`."""
     ratio = third_moment_ratio(blocks, moments.mean, vector)
     imbalance = -ratio / np.sqrt(4.0 + ratio**2)
-    end = 1.0 - margin(blocks.tally.sample_size)
+    end = 1.0 - margin(blocks.tally.sample_size) if end is None else end
     return Imbalance(
         float(np.clip(imbalance, -end, end)), bool(abs(imbalance) >= end), converged=True
     )
 
 
 def likelihood_imbalance(
-    blocks: Blocks, moments: Moments, vector: Array, *, rough: bool = False
+    blocks: Blocks,
+    moments: Moments,
+    vector: Array,
+    *,
+    rough: bool = False,
+    end: float | None = None,
 ) -> Imbalance:
-    """JNK Algorithm 2: maximise the restricted likelihood Ĝ(b) over [−1 + δ, 1 − δ].
+    """JNK Algorithm 2: maximise the restricted likelihood Ĝ(b) over [−1 + δ, 1 − δ], or ±`end`.
 
     Ĝ is smooth but not concave: a coarse scan finds the hill, then the root of its derivative is
     found. A rough answer, good enough to start a search from, looks at no more than an even spread
@@ -64,11 +71,13 @@ def likelihood_imbalance(
     """
     from scipy.optimize import brentq
 
-    end = 1.0 - margin(blocks.tally.sample_size)
+    end = 1.0 - margin(blocks.tally.sample_size) if end is None else end
     spread = blocks.thinned()
     likelihood = RestrictedLikelihood(spread if rough else blocks, moments, vector)
     tolerance = ROUGH if rough else EXACT
-    grid = np.linspace(-end, end, GRID)
+    # Denser towards the ends, where a rare class has its hill.
+    even = np.linspace(-1.0, 1.0, GRID)
+    grid = end * (np.sin(np.pi / 2 * even) if end > 1.0 - margin(np.inf) else even)
     best = int(np.argmax(RestrictedLikelihood(spread, moments, vector).scan(grid)))
     left, right = grid[max(best - 1, 0)], grid[min(best + 1, GRID - 1)]
     slope = likelihood.slope(grid[best])

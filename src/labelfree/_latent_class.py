@@ -151,7 +151,7 @@ def fit(blocks: Blocks, start: Model, prior: Prior, most_rounds: int = MOST_EM_R
     expected = expect(blocks, model)
     while rounds < most_rounds:
         for _ in range(patience):
-            new = _maximised(expected, model, prior)
+            new = maximised(expected, model, prior)
             still = _largest_change(model, new) <= EM_TOLERANCE
             model, expected, rounds = new, expect(blocks, new), rounds + 1
             if still:
@@ -182,7 +182,7 @@ def climb(blocks: Blocks, start: Model, prior: Prior, most_rounds: int = MOST_EM
     """
     model, expected, still, rounds = start, expect(blocks, start), False, 0
     while rounds < most_rounds and not still:
-        new = _maximised(expected, model, prior)
+        new = maximised(expected, model, prior)
         still = _largest_change(model, new) <= EM_TOLERANCE
         model, expected, rounds = new, expect(blocks, new), rounds + 1
     return Fit(model, expected.log_likelihood, converged=still, rounds=rounds)
@@ -212,7 +212,7 @@ def class_shares(block: Block, tables: Array, log_prior: Array) -> tuple[Array, 
     return top + np.log(total), shares.T
 
 
-def _maximised(expected: _Expected, model: Model, prior: Prior) -> Model:
+def maximised(expected: _Expected, model: Model, prior: Prior) -> Model:
     """M-step: expected counts plus pseudo-counts, as probabilities."""
     classes = expected.classes + prior.classes
     p = model.class_probabilities if prior.fixed_classes else classes / classes.sum()
@@ -267,11 +267,11 @@ def _uphill(
     blocks: Blocks, model: Model, prior: Prior, expected: _Expected, step: Array
 ) -> tuple[Model, _Expected] | None:
     """Take the step, or the part of it that raises the log-posterior."""
-    before = expected.log_likelihood + _log_prior_density(model, prior)
+    before = expected.log_likelihood + log_prior_density(model, prior)
     for _ in range(4):
         new = _moved(model, step)
         reached = expect(blocks, new)
-        if reached.log_likelihood + _log_prior_density(new, prior) >= before - 1e-12 * abs(before):
+        if reached.log_likelihood + log_prior_density(new, prior) >= before - 1e-12 * abs(before):
             return new, reached
         step = step / 4
     return None
@@ -291,7 +291,7 @@ def _solved(matrix: Array, gradient: Array) -> Array | None:
     return np.asarray(np.linalg.solve(factor.T, np.linalg.solve(factor, gradient / scale)) / scale)
 
 
-def _log_prior_density(model: Model, prior: Prior) -> float:
+def log_prior_density(model: Model, prior: Prior) -> float:
     """Log-density of the prior, up to a constant: pseudo-counts times log-probabilities."""
     cells = prior.confusion * np.log(np.maximum(model.confusion, FLOOR))
     if prior.fixed_rates is not None:

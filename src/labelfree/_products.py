@@ -15,6 +15,7 @@ dense and sparse patterns run through the same lines.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, TypeVar
 
 import numpy as np
@@ -29,6 +30,8 @@ Result = TypeVar("Result")
 BLOCK_CELLS = 1 << 19  # numbers a block: some megabytes, which stay in the cache
 SPREAD = 1 << 15  # patterns of a thinned tally
 KEPT_CELLS = 1 << 23  # a tally with no more numbers than this is laid out once and kept
+SPARSE_SHARE = 0.06  # of cells voted: with fewer, patterns are laid out sparse, 30 to 130 times faster at 1 to 3 %
+SAMPLED = 1 << 10  # patterns by which that share is judged
 
 
 class Block:
@@ -145,6 +148,7 @@ class Blocks:
 
     def __init__(self, tally: Tally) -> None:
         self.tally = tally
+        tally = self._laid_out = _sparse_where_few_voted(tally)
         classes = len(tally.classes)
         width = len(tally.classifiers) * (classes - 1)
         # A sparse block costs what its votes cost, and what is found for each of its patterns and
@@ -162,9 +166,8 @@ class Blocks:
         return [(start, min(start + rows, patterns)) for start in range(0, patterns, rows)]
 
     def _block(self, start: int, stop: int) -> Block:
-        return Block(
-            self.tally.codes(start, stop), self.tally.counts[start:stop], len(self.tally.classes)
-        )
+        tally = self._laid_out
+        return Block(tally.codes(start, stop), tally.counts[start:stop], len(tally.classes))
 
     def each(self, work: Callable[[Block], Result], *, narrow: bool = False) -> list[Result]:
         """Do `work` on every block, in order.
@@ -188,3 +191,20 @@ class Blocks:
         """Do `work` on every block and add up what it returns, in order."""
         parts = zip(*self.each(work, narrow=narrow), strict=True)
         return tuple(sum(each[1:], start=each[0]) for each in parts)
+
+
+def _sparse_where_few_voted(tally: Tally) -> Tally:
+    """Store patterns sparse that are dense but nearly empty; the same patterns, in the same order."""
+    if not isinstance(tally.patterns, np.ndarray):
+        return tally
+    sample = tally.thinned(SAMPLED).codes()
+    if not isinstance(sample, np.ndarray) or np.mean(sample >= 0) >= SPARSE_SHARE:
+        return tally
+    from scipy.sparse import csr_array, vstack
+
+    rows = max(BLOCK_CELLS // len(tally.classifiers), 256)
+    parts: Any = [
+        csr_array(np.asarray(tally.codes(start, start + rows)) + np.int8(1))
+        for start in range(0, len(tally), rows)
+    ]
+    return replace(tally, patterns=vstack(parts, format="csr"))

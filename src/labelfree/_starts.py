@@ -1,14 +1,17 @@
-"""Where the search for K classes starts: every item's class spread as its votes are."""
+"""Where the search for K classes starts: the votes' own shares, or what two classes at a time said."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
 
-from labelfree._latent_class import Model
+from labelfree._latent_class import Model, expect
 from labelfree._products import Block, Blocks
 
 Array = NDArray[np.float64]
+
+BESIDE = 10.0  # votes that the majority's rate counts for beside a classifier's own
+LEAST = 1e-6  # of a rate or a class to start from: EM never leaves zero
 
 
 def majority_counts(blocks: Blocks) -> tuple[Array, Array]:
@@ -34,3 +37,37 @@ def majority_start(blocks: Blocks) -> Model:
     even = np.full_like(of_votes, 1.0 / len(of_classes))
     rates = np.divide(of_votes, total, out=even, where=total > 0)
     return Model(of_classes / of_classes.sum(), rates)
+
+
+def start_of_diagonals(
+    blocks: Blocks, class_probabilities: Array, diagonal: Array, majority: Model
+) -> Model:
+    """Confusion matrices with these diagonals; what is off them from the votes that the diagonals give.
+
+    Every item's class is spread by the diagonals, wrong votes being even; the wrong votes counted
+    so are the next matrices'. Few votes say little of a diagonal: the majority's stands beside it
+    as if it came of `BESIDE` votes.
+
+    Parameters
+    ----------
+    blocks : Blocks
+    class_probabilities : (K,) array
+    diagonal : (m, K) array
+    majority : Model
+
+    Returns
+    -------
+    Model
+    """
+    classes = len(class_probabilities)
+    (given,) = blocks.total(lambda block: (block.gather(block.counts[:, None]),))
+    votes = given.sum(axis=(1, 2))[:, None] * class_probabilities
+    own = np.einsum("ikk->ik", majority.confusion)
+    inside = np.clip((votes * diagonal + BESIDE * own) / (votes + BESIDE), LEAST, 1.0 - LEAST)
+    off = ~np.eye(classes, dtype=bool)
+    rough = np.where(off, ((1.0 - inside) / (classes - 1))[:, :, None], inside[:, :, None])
+    shares = np.maximum(class_probabilities, LEAST)
+    shares = shares / shares.sum()
+    wrong = np.where(off, expect(blocks, Model(shares, rough)).votes.clip(0.0) + LEAST, 0.0)
+    wrong *= (1.0 - inside)[:, :, None] / wrong.sum(axis=2, keepdims=True)
+    return Model(shares, np.where(off, wrong, inside[:, :, None]))
