@@ -18,6 +18,8 @@ from labelfree._engines import engine_table
 from labelfree._expressions import answered
 from labelfree._products import Block
 
+from .sentences import refused
+
 NAMES = ["count", "a b", 'it\'s "so" `q`.x', "<script>", "n", "É"]
 PAIRS = {
     "int": [0, 1, None],
@@ -184,3 +186,102 @@ def test_a_rule_of_many_classifiers_is_not_too_deep(engine):
     for name in ("polars lazy", "duckdb", "spark"):
         found = answered(engine_table(engine(name, table)), names, (0, 1), majority_rule(300), None)
         assert home(found)["label"].sum() == (codes.mean(axis=1) >= 0.5).sum()
+
+
+# --- the long form ------------------------------------------------------------------------------
+
+LONG = {"item": "a b", "classifier": "count", "vote": "<script>"}
+
+
+def long_of(kind="str", names=("x.1", "Y", "y `z`", "it's")):
+    """One row a vote, in no order, with rows that hold no vote; every item has one row at least."""
+    codes = simulate.votes(
+        200,
+        sensitivity=[0.9, 0.8, 0.7, 0.85],
+        specificity=[0.8, 0.9, 0.75, 0.7],
+        missing=0.3,
+        seed=5,
+    ).votes
+    codes[:, 0] = np.where((codes < 0).all(axis=1), 1, codes[:, 0])
+    items, places = np.nonzero(np.random.default_rng(0).random(codes.shape) < 0.9)
+    order = np.random.default_rng(1).permutation(len(items))
+    cells = np.array(PAIRS[kind], dtype=object)[codes[items, places]][order]
+    columns = {
+        "<script>": pa.array(cells.tolist(), ARROW[kind]),
+        "a b": pa.array(items[order]),
+        "count": pa.array(np.array(names, dtype=object)[places[order]].tolist()),
+        "other": pa.array(order),
+    }
+    return pa.table(columns)
+
+
+@pytest.mark.parametrize("kind", PAIRS)
+@pytest.mark.parametrize("name", [*EAGER, *LAZY])
+def test_every_engine_counts_the_long_form_alike(engine, name, kind):
+    table = long_of(kind)
+    expected = lf.tally(table, **LONG)
+    assert expected.is_sparse is False
+    assert lf.tally(engine(name, table), **LONG) == expected
+    named = {**LONG, "classifiers": ["Y", "x.1", "it's", "y `z`"], "classes": PAIRS[kind][:2]}
+    assert lf.tally(engine(name, table), **named) == lf.tally(table, **named)
+
+
+@pytest.mark.parametrize("name", LAZY)
+def test_every_engine_labels_the_long_form_alike(engine, name):
+    table = long_of()
+    found = lf.estimate(table, **LONG)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", lf.LabelfreeWarning)  # in memory: some items had no vote
+        expected = home(found.label(table))
+    answer = found.label(engine(name, table))
+    assert type(answer) is type(engine(name, table))
+    answer = home(answer).sort_values("a b")
+    assert list(answer.columns) == ["a b", "label", "probability"]
+    assert answer["a b"].tolist() == expected["a b"].tolist()
+    assert answer["label"].tolist() == expected["label"].tolist()
+    shares = expected["probability"].to_numpy(float)
+    assert answer["probability"].to_numpy(float) == pytest.approx(shares, abs=1e-12)
+
+
+@pytest.mark.parametrize("name", LAZY)
+def test_votes_of_the_long_form_that_repeat(engine, name):
+    table = long_of()
+    twice = pa.concat_tables([table, table.slice(0, 5)])
+    refused(lambda: lf.tally(engine(name, twice), **LONG), "repeated pair", "duplicates='drop'")
+    with pytest.warns(lf.LabelfreeWarning) as here:
+        expected = lf.tally(twice, duplicates="drop", **LONG)
+    with pytest.warns(lf.LabelfreeWarning) as there:
+        assert lf.tally(engine(name, twice), duplicates="drop", **LONG) == expected
+    assert [str(each.message) for each in there] == [str(each.message) for each in here]
+    if name == "polars lazy":  # which keeps the order of its rows
+        with pytest.warns(lf.LabelfreeWarning, match="last"):
+            assert lf.tally(engine(name, twice), duplicates="last", **LONG) == lf.tally(
+                table, **LONG
+            )
+    else:
+        refused(lambda: lf.tally(engine(name, twice), duplicates="last", **LONG), "order", name)
+
+
+@pytest.mark.parametrize("name", ["polars lazy", "duckdb", "spark"])
+def test_long_tables_of_many_classifiers_come_home(engine, name):
+    random = np.random.default_rng(4)
+    n = 150  # classifiers
+    items, raters = np.nonzero(random.random((60, n)) < 0.5)
+    table = pa.table({"item": items, "rater": raters, "vote": random.integers(0, 2, len(items))})
+    long = {"classifier": "rater", "vote": "vote"}
+    assert lf.tally(engine(name, table), **long) == lf.tally(table, **long)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("labelfree._engine_long.MOST_VOTES", 100)
+        if name != "polars lazy":
+            refused(lambda: lf.tally(engine(name, table), **long), "classifiers", "votes", name)
+
+
+@pytest.mark.parametrize("name", LAZY)
+def test_long_tables_with_cells_that_are_empty(engine, name):
+    table = long_of()
+    for column in ("count", "a b"):
+        place = table.column_names.index(column)
+        cells = [None, None, *table[column].to_pylist()[2:]]
+        empty = table.set_column(place, column, pa.array(cells, table[column].type))
+        said = refused(lambda each=empty: lf.tally(each, **LONG), column, "2 empty cells")
+        assert refused(lambda each=empty: lf.tally(engine(name, each), **LONG)) == said

@@ -12,6 +12,7 @@ PACKAGE = Path(__file__).parents[1] / "src" / "labelfree"
 FRONT = ast.parse((PACKAGE / "__init__.py").read_text("utf-8"))
 DATAFRAMES = {"dask", "duckdb", "narwhals", "pandas", "polars", "pyarrow", "pyspark"}
 NARWHALS = {
+    "_engine_long",
     "_engines",
     "_expressions",
     "_frames",

@@ -14,6 +14,7 @@ The rooms, in the order that data walks through them (each may call those above 
     _frames        dataframes of any kind -> columns of votes, and answers back
     _long_form     one row a vote -> a table of votes, dense or sparse
     _engines       tables that live in an engine, counted there
+    _engine_long   the long form in an engine -> one row an item, or its tally
     _votes         what a user has -> checked votes
     _patterns      a stretch of votes -> its patterns as bits
     _gold_labels   gold labels as given -> their votes and classes

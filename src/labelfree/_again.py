@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from labelfree._engine_long import item_table
 from labelfree._engines import EngineTable, engine_table
 from labelfree._errors import OptionsError, listed
 from labelfree._frames import check_kind, check_known
+from labelfree._long_form import long_columns
 from labelfree._votes import Label, Votes, read_votes
 
 READING = (
@@ -81,9 +83,11 @@ def engine_again(
     if table is None:
         return None
     options = _options(classifiers, classes, reading, given)
-    if options.get("classifier") is not None:
-        return None
     names = tuple(map(str, options["classifiers"]))
+    if options.get("classifier") is not None and options.get("vote") is not None:
+        places = _places(names, classifiers)
+        columns = long_columns(options.get("item"), options["classifier"], options["vote"])
+        return item_table(table, columns, names, classes), names, places
     check_known(table.names, [name for name in [options.get("item")] if name is not None])
     places = _places(names, classifiers)
     for name in names:

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from importlib.util import find_spec
+from operator import add
 from typing import Any
 
 import narwhals.stable.v2 as nw
@@ -49,12 +51,16 @@ class EngineTable:
         Of the columns, by place.
     back : callable
         (frame, names) -> such a frame in the caller's own kind, its columns under these names.
+    shown : int, optional
+        Of a table that was made for its answers: so many columns, from the first, go along; the others are
+        votes as codes 0 … K−1.
     """
 
     frame: nw.LazyFrame[Any]
     names: tuple[str, ...]
     kinds: tuple[Any, ...]
     back: Callable[[nw.LazyFrame[Any], Sequence[str]], Any]
+    shown: int | None = None
 
     @property
     def engine(self) -> str:
@@ -105,9 +111,8 @@ def _spark_back(answered: nw.LazyFrame[Any], names: Sequence[str]) -> Any:
     return answered.to_native().toDF(*names)
 
 
-def is_vote(table: EngineTable, name: str, label: Label) -> nw.Expr | None:
+def is_vote(column: nw.Expr, kind: Any, label: Label) -> nw.Expr | None:
     """Compare a column with a label in the column's own type; None where it can hold no such label."""
-    kind, column = table.kind(name), table.column(name)
     if kind == nw.Boolean:
         truth = fitted(label, "truth")
         return column == bool(truth) if truth in (0, 1) else None
@@ -132,6 +137,17 @@ def _is_written(text: nw.Expr, label: Label) -> nw.Expr:
     if isinstance(label, float) and label == int(label):
         return (text == str(label)) | (text == str(int(label)))
     return text == str(label)
+
+
+def balanced(
+    terms: Sequence[nw.Expr], join: Callable[[nw.Expr, nw.Expr], nw.Expr] = add
+) -> nw.Expr:
+    """Join expressions in pairs, and the pairs in pairs: a hundred of them are seven deep."""
+    parts = list(terms)
+    while len(parts) > 1:
+        pairs = [parts[place : place + 2] for place in range(0, len(parts), 2)]
+        parts = [reduce(join, pair) for pair in pairs]
+    return parts[0]
 
 
 # --- the wide form ----------------------------------------------------------------------------

@@ -6,15 +6,14 @@ and cases are laid out as balanced trees, as engines take only so many nested ex
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import reduce
+from collections.abc import Sequence
 from typing import Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
 
 from labelfree._consensus import MOST_EXPONENT, TIE, Rule, Together
-from labelfree._engines import EngineTable, is_vote
+from labelfree._engines import EngineTable, balanced, is_vote
 from labelfree._errors import VotesError
 from labelfree._frames import ANSWER_COLUMNS, check_free
 from labelfree._labels import Label
@@ -47,18 +46,20 @@ def answered(
         for name, rule in zip(ANSWER_COLUMNS, (label_by, probability_by), strict=True)
         if rule is not None
     ]
-    check_free(table.names, added)
-    own = [nw.col(f"c{place}") for place in range(len(table.names))]
+    kept = table.names[: table.shown]
+    check_free(kept, added)
+    own = [nw.col(f"c{place}") for place in range(len(kept))]
+    values = classes if table.shown is None else range(len(classes))
     frame, scored = table.frame, dict[int, list[nw.Expr]]()
     answers = []
     for rule in (label_by, probability_by):
         if rule is not None and id(rule) not in scored:
-            frame, scored[id(rule)] = _scored(frame, table, names, classes, rule, len(scored))
+            frame, scored[id(rule)] = _scored(frame, table, names, values, rule, len(scored))
     if label_by is not None:
         answers.append(_label(table, names, classes, scored[id(label_by)]).alias(ANSWER_COLUMNS[0]))
     if probability_by is not None:
         answers.append(_probability(scored[id(probability_by)]).alias(ANSWER_COLUMNS[1]))
-    return table.back(frame.select(*own, *answers), [*table.names, *added])
+    return table.back(frame.select(*own, *answers), [*kept, *added])
 
 
 # --- scores -----------------------------------------------------------------------------------
@@ -73,7 +74,10 @@ def _scored(
     number: int,
 ) -> tuple[nw.LazyFrame[Any], list[nw.Expr]]:
     """Add columns with the scores of a rule; of two classes, one column with the log-odds."""
-    votes = [[is_vote(table, name, label) for label in classes] for name in names]
+    votes = [
+        [is_vote(table.column(name), table.kind(name), label) for label in classes]
+        for name in names
+    ]
     weights, intercept = rule.weights, rule.intercept
     tables = [group.table for group in rule.together]
     if len(classes) == 2:  # the second score less the first
@@ -87,7 +91,7 @@ def _scored(
         terms += [
             _looked_up(place, each[:, score]) for place, each in zip(places, tables, strict=True)
         ]
-        scores.append(_sum(terms).alias(f"s{number}_{score}"))
+        scores.append(balanced(terms).alias(f"s{number}_{score}"))
     frame = frame.with_columns(*scores)
     found = [nw.col(f"s{number}_{score}") for score in range(len(scores))]
     if rule.limits is not None:
@@ -120,7 +124,7 @@ def _placed(
             if member >= 0
         ]
         names.append(f"g{number}_{count}")
-        columns.append(_sum([nw.lit(0.0), *digits]).alias(names[-1]))
+        columns.append(balanced([nw.lit(0.0), *digits]).alias(names[-1]))
     return (frame.with_columns(*columns) if columns else frame), list(map(nw.col, names))
 
 
@@ -140,19 +144,6 @@ def _looked_up(place: nw.Expr, values: Any) -> nw.Expr:
     return within(0, len(values))
 
 
-def _sum(terms: Sequence[nw.Expr]) -> nw.Expr:
-    return _tree(terms, lambda one, two: one + two)
-
-
-def _tree(parts: Sequence[nw.Expr], join: Callable[[nw.Expr, nw.Expr], nw.Expr]) -> nw.Expr:
-    """Join expressions in pairs, and the pairs in pairs: a hundred of them are seven deep."""
-    parts = list(parts)
-    while len(parts) > 1:
-        pairs = [parts[place : place + 2] for place in range(0, len(parts), 2)]
-        parts = [reduce(join, pair) for pair in pairs]
-    return parts[0]
-
-
 def _held(value: nw.Expr, low: float, high: float) -> nw.Expr:
     above = nw.when(value > high).then(nw.lit(high)).otherwise(value)
     return nw.when(value < low).then(nw.lit(low)).otherwise(above)
@@ -168,7 +159,7 @@ def _label(
     literals = [_literal(table, names, label) for label in classes]
     if len(classes) == 2:
         return nw.when(scores[0] >= -TIE).then(literals[1]).otherwise(literals[0])
-    best = _tree(scores, lambda one, two: nw.when(one > two).then(one).otherwise(two))
+    best = balanced(scores, lambda one, two: nw.when(one > two).then(one).otherwise(two))
     label = literals[0]
     for score, literal in zip(scores[1:], literals[1:], strict=True):
         label = nw.when(score >= best - TIE).then(literal).otherwise(label)

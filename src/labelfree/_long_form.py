@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import narwhals.stable.v2 as nw
 import numpy as np
@@ -14,6 +14,7 @@ from labelfree._arrays import Table, check_size
 from labelfree._columns import Learned, coded_array, learn
 from labelfree._errors import OptionsError, VotesError, counted, listed, warn
 from labelfree._frames import (
+    ITEM_COLUMN,
     Frame,
     as_frame,
     by_name,
@@ -44,13 +45,13 @@ def read_long(
 ) -> tuple[Table, Learned]:
     """Number items and classifiers, and lay the votes out as a table."""
     (item, classifier, vote), give = _long_columns(votes, columns)
-    rows, items = _numbered(item)
-    voters, keys = _numbered(classifier)
+    rows, items = numbered(item)
+    voters, keys = numbered(classifier)
     named: tuple[Any, ...] = tuple(keys.to_list()) if names is None else names
     if names is None:
         names = tuple(map(str, named))
     else:
-        voters = _placed(keys, names)[voters]
+        voters = placed_keys(keys, names)[voters]
     if not part:
         check_size(len(items), len(names))
     coded = coded_array(vote.name, series_column(vote.name, vote))
@@ -84,14 +85,24 @@ def _long_columns(
         )
     frame, give = as_frame(votes)
     own = by_name(frame.columns)
+    check_columns(own, columns)
+    if len(frame) == 0:
+        raise VotesError("Expected at least one vote, got none; give the table rows.")
+    return [frame.get_column(own[name]).alias(name) for name in columns], give
+
+
+def long_columns(item: str | None, classifier: str, vote: str) -> tuple[str, str, str]:
+    """Name the columns of the long form; that of the items has a name by custom."""
+    return ITEM_COLUMN if item is None else str(item), str(classifier), str(vote)
+
+
+def check_columns(own: Iterable[str], columns: Sequence[str]) -> None:
+    """Refuse columns of the long form that are not there, or not three."""
     check_known(own, columns)
     if len(set(columns)) < len(columns):
         raise OptionsError(
             f"item=, classifier= and vote= must name three different columns, got {listed(map(repr, columns))}."
         )
-    if len(frame) == 0:
-        raise VotesError("Expected at least one vote, got none; give the table rows.")
-    return [frame.get_column(own[name]).alias(name) for name in columns], give
 
 
 def _laid_out(
@@ -117,20 +128,30 @@ def _laid_out(
         pairs = table.nnz
     if pairs == len(codes):
         return table
-    repeated = counted(len(codes) - pairs, "repeated pair")
+    repeated = len(codes) - pairs
     if duplicates is None:
-        raise VotesError(
-            f"Expected at most one vote for each pair of item and classifier, got {repeated}; keep one vote of each, "
-            "or say duplicates='last' to keep the last in the table's order, or duplicates='drop' to keep none."
-        )
+        refuse_repeats(repeated)
     kept = _without_repeats(rows * shape[1] + voters, duplicates)
-    left_out = counted(len(codes) - len(kept), "vote")
+    warn_of_repeats(repeated, len(codes) - len(kept), duplicates)
+    return _laid_out(rows[kept], voters[kept], codes[kept], shape, duplicates)
+
+
+def refuse_repeats(number: int) -> NoReturn:
+    """Say that classifiers voted more than once on an item."""
+    raise VotesError(
+        f"Expected at most one vote for each pair of item and classifier, got {counted(number, 'repeated pair')}; "
+        "keep one vote of each, or say duplicates='last' to keep the last in the table's order, or duplicates='drop' "
+        "to keep none."
+    )
+
+
+def warn_of_repeats(number: int, lost: int, duplicates: str) -> None:
+    """Warn of the votes that were left out."""
     of_each = "all but the last of each" if duplicates == "last" else "all of each"
     warn(
-        f"The votes hold {repeated} of item and classifier; as duplicates={duplicates!r} asks, "
-        f"{of_each} were left out: {left_out}."
+        f"The votes hold {counted(number, 'repeated pair')} of item and classifier; as duplicates={duplicates!r} asks, "
+        f"{of_each} were left out: {counted(lost, 'vote')}."
     )
-    return _laid_out(rows[kept], voters[kept], codes[kept], shape, duplicates)
 
 
 def _without_repeats(pairs: NDArray[np.int64], duplicates: str) -> NDArray[np.int64]:
@@ -141,7 +162,7 @@ def _without_repeats(pairs: NDArray[np.int64], duplicates: str) -> NDArray[np.in
     return np.sort(order[last if duplicates == "last" else last & new])
 
 
-def _placed(keys: nw.Series[Any], names: tuple[str, ...]) -> NDArray[np.int64]:
+def placed_keys(keys: nw.Series[Any], names: tuple[str, ...]) -> NDArray[np.int64]:
     """Say where each classifier found stands among those named."""
     found = list(map(str, keys.to_list()))
     unknown = [name for name in found if name not in names]
@@ -154,7 +175,7 @@ def _placed(keys: nw.Series[Any], names: tuple[str, ...]) -> NDArray[np.int64]:
     return np.array([places[name] for name in found], dtype=np.int64)
 
 
-def _numbered(column: nw.Series[Any]) -> tuple[NDArray[np.int64], nw.Series[Any]]:
+def numbered(column: nw.Series[Any]) -> tuple[NDArray[np.int64], nw.Series[Any]]:
     """Number the sorted distinct values of a column; the engine does the matching."""
     kind = column.dtype
     empty = column.is_null() | column.is_nan() if kind.is_float() else column.is_null()

@@ -16,9 +16,10 @@ from numpy.typing import NDArray
 
 from labelfree._arrays import GiveBack, from_array
 from labelfree._columns import labels_in, labels_of, learn
+from labelfree._engine_long import counted_long
 from labelfree._engines import counted_there, engine_table
 from labelfree._errors import OptionsError, VotesError, listed
-from labelfree._frames import ANSWER_COLUMNS, ITEM_COLUMN, from_frame, is_array
+from labelfree._frames import ANSWER_COLUMNS, from_frame, is_array
 from labelfree._labels import (
     Label,
     label_array,
@@ -26,7 +27,7 @@ from labelfree._labels import (
     ordered_classes,
     refuse_labels,
 )
-from labelfree._long_form import read_long
+from labelfree._long_form import long_columns, read_long
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -167,18 +168,21 @@ def read_votes(
     """
     names = None if classifiers is None else _names(classifiers)
     _check_duplicates(duplicates)
+    there = None if items_apart else engine_table(votes)
     if classifier is not None or vote is not None:
         if classifier is None or vote is None:
             raise OptionsError(
                 "The long form needs item=, classifier= and vote= together; give all three column names."
             )
-        columns = (ITEM_COLUMN if item is None else str(item), str(classifier), str(vote))
-        table, found = read_long(
+        columns = long_columns(item, classifier, vote)
+        long = None
+        if there is not None:
+            long = counted_long(there, columns, names, positive, classes, missing, duplicates)
+        table, found = long or read_long(
             votes, columns, names, positive, classes, missing, duplicates, part=part
         )
     else:
         item = None if item is None else str(item)
-        there = None if items_apart else engine_table(votes)
         if there is not None:
             table = counted_there(there, names, item)
         elif is_array(votes):
