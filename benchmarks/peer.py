@@ -18,7 +18,7 @@ import numpy as np
 ENOUGH = 5.0  # seconds, after which a fit is not repeated
 
 
-def timed(fit):  # noqa: ANN001, ANN201 (the peers bring no types)
+def timed(fit):
     """Fit once or a few times; return the last fit and the least time."""
     best, spent = float("inf"), 0.0
     while spent < ENOUGH:
@@ -29,7 +29,7 @@ def timed(fit):  # noqa: ANN001, ANN201 (the peers bring no types)
     return found, best
 
 
-def crowdkit(votes):  # noqa: ANN001, ANN201
+def crowdkit(votes):
     """Crowd-kit's Dawid–Skene, with its own defaults."""
     import pandas as pd
     from crowdkit.aggregation import DawidSkene
@@ -48,11 +48,11 @@ def crowdkit(votes):  # noqa: ANN001, ANN201
     return seconds, np.array(rates)
 
 
-def snorkel(votes):  # noqa: ANN001, ANN201
+def snorkel(votes):
     """Snorkel's LabelModel, with its own defaults: classes equally frequent."""
     from snorkel.labeling.model import LabelModel
 
-    def fit():  # noqa: ANN202
+    def fit():
         model = LabelModel(cardinality=2, verbose=False)
         model.fit(votes.astype(int), seed=1, progress_bar=False)
         return model
@@ -62,7 +62,7 @@ def snorkel(votes):  # noqa: ANN001, ANN201
     return seconds, np.stack([votes_given_class[:, 1, 1], votes_given_class[:, 0, 0]], axis=1)
 
 
-def judgepanel(votes):  # noqa: ANN001, ANN201
+def judgepanel(votes):
     """Judgepanel's Dawid–Skene, with its own defaults."""
     from judgepanel import fit_dawid_skene
     from judgepanel.panel import Panel
@@ -78,11 +78,11 @@ def judgepanel(votes):  # noqa: ANN001, ANN201
     return seconds, found.confusion[:, [1, 0], [1, 0]]
 
 
-def stepmix(votes):  # noqa: ANN001, ANN201
+def stepmix(votes):
     """StepMix with two latent classes; the class with more positive votes is the positive one."""
     from stepmix.stepmix import StepMix
 
-    def fit():  # noqa: ANN202
+    def fit():
         model = StepMix(n_components=2, measurement="binary", random_state=1, progress_bar=0)
         return model.fit(votes.astype(float))
 

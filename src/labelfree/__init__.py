@@ -68,6 +68,7 @@ The rooms, in the order that data walks through them (each may call those above 
     _options       options of the front door: what each may be
     _walk          the rooms above called in order, for two classes
     _estimate      estimate(votes) -> Estimate: the front door
+    _drift         tallies of periods: which rates changed, and is it more than chance?
     _messages      messages between items and classifiers along the votes
     _rival         Rival: what another published method found
     rivals         other published methods under one signature
@@ -87,6 +88,7 @@ Parisi, Strino, Nadler and Kluger (2014), on which it builds.
 
 from labelfree import charts, rivals, simulate
 from labelfree._comparison import Comparison, compare
+from labelfree._drift import Drift, drift
 from labelfree._errors import (
     FileError,
     LabelfreeError,
@@ -108,6 +110,7 @@ __version__ = "0.1.0"
 __all__ = [
     "Check",
     "Comparison",
+    "Drift",
     "Estimate",
     "FileError",
     "LabelfreeError",
@@ -121,6 +124,7 @@ __all__ = [
     "VotesError",
     "charts",
     "compare",
+    "drift",
     "estimate",
     "load",
     "plan",

@@ -50,6 +50,15 @@ VotesFiles = Annotated[
         show_default=False,
     ),
 ]
+Periods = Annotated[
+    list[Path],
+    typer.Argument(
+        metavar="PERIODS...",
+        help="Two files or more, one a period, the earliest first: a .tally that tally wrote, a file of votes, or "
+        "a .json that estimate --save kept.",
+        show_default=False,
+    ),
+]
 Out = Annotated[
     Path,
     typer.Option(

@@ -34,11 +34,14 @@ class Spread:
         Its standard error, on the same scale.
     plain : bool
         Whether the scale is that of the numbers themselves.
+    covariance : array, optional
+        Of all the logits together, in the order of :func:`spread_of`; not kept in files.
     """
 
     centre: dict[str, Array]
     error: dict[str, Array]
     plain: bool = False
+    covariance: Array | None = None
 
     def ends(self, quantity: str, level: float) -> Array:
         """Lower and upper end, in a last axis of length 2."""
@@ -110,7 +113,8 @@ def spread_of(model: Model, covariance: Array) -> Spread:
         "balanced_accuracy": np.sqrt(np.maximum(of_balanced, 0.0)) / (balanced * (1 - balanced)),
         "prevalence": np.sqrt(variance[:1]).reshape(()),
     }
-    return Spread({name: logit(rate) for name, rate in rates.items()}, error)
+    centre = {name: logit(rate) for name, rate in rates.items()}
+    return Spread(centre, error, covariance=covariance)
 
 
 def jackknife(model: Model, tally: Tally, model_of: Callable[[Tally], Model]) -> Array:

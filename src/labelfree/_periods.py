@@ -1,4 +1,4 @@
-"""Commands on tallies of periods: tally. No logic of their own."""
+"""Commands on tallies of periods: tally, drift. No logic of their own."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
-from labelfree._arguments import AsJson, Reading, VotesFiles, with_options_apart
+from labelfree._arguments import AsJson, Periods, Reading, VotesFiles, with_options_apart
 from labelfree._program import Program, print_json, working
-from labelfree._terminal import show_tally
+from labelfree._terminal import show_drift, show_tally
 
 app = typer.Typer(cls=Program)
 
@@ -52,3 +52,25 @@ def tally(
         print_json(counted.as_dict())
         return
     show_tally(counted, output)
+
+
+@app.command(
+    epilog="Example:\n\n  labelfree simulate --items 5000 --seed 1 -o may.csv\n"
+    "  labelfree simulate --items 5000 --seed 2 -o june.csv\n"
+    "  labelfree drift may.csv june.csv"
+)
+@with_options_apart
+def drift(periods: Periods, how: Reading, as_json: AsJson = False) -> None:
+    """Say whether classifiers' rates changed between periods.
+
+    One file a period, the earliest first: a tally, votes, or an estimate that
+    estimate --save kept. No item stands in two of them.
+    """
+    from labelfree._drift import drift_of_files
+
+    with working(f"grading the classifiers of {len(periods)} periods"):
+        found = drift_of_files(periods, **how.options())
+    if as_json:
+        print_json(found.as_dict())
+        return
+    show_drift(found)

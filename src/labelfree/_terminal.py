@@ -12,7 +12,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from labelfree._comparison import Change, Comparison, change_words
+from labelfree._comparison import Change, Comparison, change_words, p_words
+from labelfree._drift import Drift, Shift
 from labelfree._errors import NotIdentifiedError, counted
 from labelfree._labelling import Labelled
 from labelfree._panel import Panel
@@ -245,6 +246,37 @@ def show_comparison(compared: Comparison) -> None:
             f"the model of shared errors was {', now '.join(words)}: rates may differ by that alone"
         )
     out.print(f"verdict {compared.verdict[0]}, now {compared.verdict[1]}")
+
+
+def show_drift(found: Drift) -> None:
+    """Print every classifier's rates in each period, and which of them changed beyond chance."""
+    out = _console()
+    items = ", ".join(
+        f"{printable(name)} ({_count(number)} items)"
+        for name, number in zip(found.periods, found.items, strict=True)
+    )
+    out.print(textwrap.fill(f"periods: {items}", out.width, subsequent_indent="  ") + "\n")
+    table = _table(("classifier", "sensitivity", "specificity", "corrected p"))
+    for each in found.classifiers:
+        cells = [" ".join(map(_figure, values)) for values in each.values.values()]
+        table.add_row(printable(each.classifier), *cells, _chance(each))
+    out.print(table)
+    values = " ".join(map(_figure, found.prevalence.values["prevalence"]))
+    out.print(f"\nprevalence {values}  {_chance(found.prevalence)}")
+    if found.p_value is not None:
+        out.print(f"all rates together: {p_words(found.p_value)}")
+    names = ", ".join(map(printable, found.drifted)) or "none"
+    line = f"changed beyond chance (at 5 % over all of them): {names}"
+    out.print(textwrap.fill(line, out.width, subsequent_indent="  ", break_on_hyphens=False))
+    for reason in found.reasons:
+        out.print(_indented(printable(reason), out.width))
+
+
+def _chance(each: Shift) -> str:
+    """``p = .012*``; a star beyond chance."""
+    if each.p_corrected is None:
+        return "–"
+    return f"{p_words(each.p_corrected)}{'*' if each.drifted else ' '}"
 
 
 def _change(each: Change) -> str:
