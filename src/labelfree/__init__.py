@@ -56,6 +56,7 @@ The rooms, in the order that data walks through them (each may call those above 
     _requirements  requirements as text, held against what was found
     _again         votes read again, for an answer that there is
     _labelling     a file of votes -> a file of labels, piece by piece
+    _movement      how the consensus moves against the majority; items to look at first
     _answers       votes -> labels, probabilities, SQL, by the rules of an estimate
     _shown         an estimate as rows, and as text
     _saved         what was found <-> plain JSON values
@@ -63,6 +64,7 @@ The rooms, in the order that data walks through them (each may call those above 
     _layout        where names and lines go on a chart
     _style         how every chart looks: colours, letters, axes
     charts         charts of an estimate (extra: report)
+    report         an estimate -> one self-contained HTML page (extra: report)
     _result        Estimate: the answer, and what can be done with it
     _comparison    two estimates: what changed, and is it more than chance?
     _options       options of the front door: what each may be

@@ -25,9 +25,11 @@ from labelfree._errors import NotIdentifiedError, OptionsError, counted, listed,
 from labelfree._expressions import answered
 from labelfree._labelling import Labelled, label_file
 from labelfree._large_files import Named
+from labelfree._movement import Movement, movement_of_tally, movement_of_votes
 from labelfree._next_items import next_items
 from labelfree._panel import Panel, best_panel
 from labelfree._tally import Tally, settled
+from labelfree._tally_file import is_tally_file
 from labelfree._votes import Label, Votes
 
 Array = NDArray[np.float64]
@@ -154,6 +156,33 @@ class Labeller:
             raise OptionsError(f"count= must be a whole number of at least 1, got {count!r}.")
         checked, order = self._again(votes, reading)
         return next_items(checked, choice.rule.of(order), choice.model, int(count))
+
+    def movement(
+        self, seen: Tally | None, votes: Any, reading: Mapping[str, Any]
+    ) -> Movement | None:
+        """Compare the consensus with the majority, on these votes or on those that were seen."""
+        if self.choice is None:
+            return None
+        if is_tally_file(votes):
+            votes = Tally.load(votes)
+        if votes is not None and not isinstance(votes, Tally):
+            checked, order = self._again(votes, reading)
+            return movement_of_votes(checked, self.choice.rule.of(order))
+        tally = seen if votes is None else self._known(votes)
+        if tally is None:
+            return None
+        order = [self.classifiers.index(name) for name in tally.classifiers]
+        return movement_of_tally(tally, self.choice.rule.of(order))
+
+    def _known(self, tally: Tally) -> Tally:
+        """Refuse a tally of others than the estimate's."""
+        strangers = [name for name in tally.classifiers if name not in self.classifiers]
+        if strangers or tally.classes != self.classes:
+            raise OptionsError(
+                f"votes= must be of the estimate's classifiers and classes ({listed(self.classes)}), got "
+                f"{listed(strangers or tally.classes)}; count the votes with the same classes= and classifiers=."
+            )
+        return tally
 
     def sql(self, dialect: str | None) -> str:
         """Write the posterior rule as SQL."""

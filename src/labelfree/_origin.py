@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -34,7 +34,6 @@ DEFAULTS = {
 }
 POINTS = 81  # of the curve: smooth to the eye
 PARTS = 2  # of it: with ten classifiers the whole is large enough for threads, and too small to gain by them
-KEPT_CELLS = 1 << 22  # votes of patterns that an estimate holds on to; packed, half a megabyte
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,8 +53,6 @@ class Origin:
         Ĝ over the imbalance: the mean log-likelihood of an item's votes with the rates that the
         imbalance implies (JNK Algorithm 2). Empty where there is none: the votes hold no signal, or
         there are more than two classes.
-    tally : Tally or None
-        The votes themselves, where they have few distinct patterns. Never saved.
     """
 
     version: str
@@ -63,7 +60,6 @@ class Origin:
     tally_hash: str
     imbalances: Array
     log_likelihood: Array
-    tally: Tally | None = field(default=None, repr=False)
 
 
 def origin_of(
@@ -78,7 +74,6 @@ def origin_of(
         hash_of(counted),
         imbalances,
         values,
-        counted if len(counted) * len(counted.classifiers) <= KEPT_CELLS else None,
     )
 
 

@@ -480,6 +480,26 @@ class Estimate:
         """
         return self._labeller().next_items(votes, count, reading)
 
+    def report(self, path: str | os.PathLike[str], *, votes: Any = None, **reading: Any) -> None:
+        """Write a page that anyone can open: verdict, tables and charts in one HTML file (extra: report).
+
+        Parameters
+        ----------
+        path : str or path
+        votes : array, dataframe, mapping, path or Tally, optional
+            Votes on which to compare the consensus with the majority vote, and to name the items to
+            look at first. Without them, patterns of the votes that the estimate was made from.
+        **reading
+            As for :meth:`label`.
+
+        Notes
+        -----
+        The page asks no network for anything. The same estimate and votes make the same page.
+        """
+        from labelfree.report import write_report
+
+        write_report(self, path, self._labeller().movement(self._seen, votes, reading))
+
     def sql(self, dialect: str | None = None) -> str:
         """Write :meth:`probability` as one SQL expression over columns named like the classifiers.
 

@@ -12,8 +12,9 @@ from labelfree._view import Graded, Row, is_identified
 # another colour in the place of each, so each is used for one thing only.
 INK, MUTED, GRID, PAPER = "#1f2a37", "#5b6675", "#dfe4ea", "#fefefe"
 BLUE, ORANGE = "#0b63a5", "#c2500a"
-FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Liberation Sans', sans-serif"
-SIDE = 380  # points of a square chart: readable at the width of a phone, and beside a text
+# Widths are measured with Liberation Sans, whose letters are as wide as those of Arial.
+FONT = "Arial, 'Liberation Sans', Helvetica, sans-serif"
+SIDE = 340  # points of a square chart: readable at the width of a phone, and beside a text
 
 
 def altair_or_reason() -> Any:

@@ -24,7 +24,7 @@ Array = NDArray[np.float64]
 Row = dict[str, Any]
 
 MOST_IN_MAP = 30  # classifiers whose names can be read beside a map of pairs
-MOST_LISTED = 10  # pairs in a list
+MOST_LISTED = 8  # pairs in a list
 NO_MORE = "unidentified"
 WORD_JOINER = "\u2060"  # takes no room
 

@@ -206,6 +206,7 @@ def pairs(estimate: Graded) -> LayerChart:
                     orient="top",
                     symbolType="square",
                     labelLimit=300,
+                    columnPadding=24,
                     labelExpr="datum.value == 'more' ? 'agree more than quality explains' : 'agree less'",
                 ),
             ),
