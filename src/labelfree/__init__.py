@@ -61,6 +61,7 @@ The rooms, in the order that data walks through them (each may call those above 
     _shown         an estimate as rows, and as text
     _saved         what was found <-> plain JSON values
     _view          what charts and pages show of an estimate: rows, rounded honestly
+    _notebook      an estimate as a small table for notebooks
     _layout        where names and lines go on a chart
     _style         how every chart looks: colours, letters, axes
     charts         charts of an estimate (extra: report)

@@ -9,7 +9,10 @@ from labelfree._engine_long import item_table
 from labelfree._engines import EngineTable, engine_table
 from labelfree._errors import OptionsError, listed
 from labelfree._frames import check_kind, check_known
+from labelfree._large_files import is_large, paths_in
 from labelfree._long_form import long_columns
+from labelfree._tally import Tally, tally
+from labelfree._tally_file import is_tally_file
 from labelfree._votes import Label, Votes, read_votes
 
 READING = (
@@ -93,6 +96,44 @@ def engine_again(
     for name in names:
         check_kind(name, table.kind(name))
     return table, names, places
+
+
+def counted_again(
+    votes: Any,
+    *,
+    classifiers: Sequence[str],
+    classes: Sequence[Label],
+    reading: Mapping[str, Any],
+    given: Mapping[str, Any],
+) -> tuple[Tally, list[int]] | None:
+    """Count votes whose items cannot be held one by one; None of any others.
+
+    These are tallies, tables of an engine, several files and large ones.
+
+    Parameters
+    ----------
+    votes, classifiers, classes, reading, given
+        As for :func:`read_again`.
+
+    Returns
+    -------
+    Tally
+    list of int
+        The place of each of its classifiers among `classifiers`.
+    """
+    paths = paths_in(votes)
+    if isinstance(votes, Tally) or (paths and all(map(is_tally_file, paths))):
+        found = tally(votes)
+    elif engine_table(votes) is not None or (paths and (len(paths) > 1 or is_large(paths[0]))):
+        found = tally(votes, **_options(classifiers, classes, reading, given))
+    else:
+        return None
+    if tuple(found.classes) != tuple(classes):
+        raise OptionsError(
+            f"The estimate is of classes {listed(classes)}, the tally of {listed(found.classes)}; "
+            "count the votes with the same classes=."
+        )
+    return found, _places(found.classifiers, classifiers)
 
 
 def _options(

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from labelfree._again import engine_again, read_again
+from labelfree._again import counted_again, engine_again, read_again
 from labelfree._choice import Choice
 from labelfree._consensus import (
     Rule,
@@ -29,7 +29,6 @@ from labelfree._movement import Movement, movement_of_tally, movement_of_votes
 from labelfree._next_items import next_items
 from labelfree._panel import Panel, best_panel
 from labelfree._tally import Tally, settled
-from labelfree._tally_file import is_tally_file
 from labelfree._votes import Label, Votes
 
 Array = NDArray[np.float64]
@@ -163,26 +162,20 @@ class Labeller:
         """Compare the consensus with the majority, on these votes or on those that were seen."""
         if self.choice is None:
             return None
-        if is_tally_file(votes):
-            votes = Tally.load(votes)
-        if votes is not None and not isinstance(votes, Tally):
-            checked, order = self._again(votes, reading)
-            return movement_of_votes(checked, self.choice.rule.of(order))
-        tally = seen if votes is None else self._known(votes)
-        if tally is None:
-            return None
-        order = [self.classifiers.index(name) for name in tally.classifiers]
-        return movement_of_tally(tally, self.choice.rule.of(order))
-
-    def _known(self, tally: Tally) -> Tally:
-        """Refuse a tally of others than the estimate's."""
-        strangers = [name for name in tally.classifiers if name not in self.classifiers]
-        if strangers or tally.classes != self.classes:
-            raise OptionsError(
-                f"votes= must be of the estimate's classifiers and classes ({listed(self.classes)}), got "
-                f"{listed(strangers or tally.classes)}; count the votes with the same classes= and classifiers=."
-            )
-        return tally
+        if votes is None:
+            rule = self.choice.rule
+            return None if seen is None else movement_of_tally(seen, rule)
+        found = counted_again(
+            votes,
+            classifiers=self.classifiers,
+            classes=self.classes,
+            reading=self.reading,
+            given=reading,
+        )
+        if found is not None:
+            return movement_of_tally(found[0], self.choice.rule.of(found[1]))
+        checked, order = self._again(votes, reading)
+        return movement_of_votes(checked, self.choice.rule.of(order))
 
     def sql(self, dialect: str | None) -> str:
         """Write the posterior rule as SQL."""

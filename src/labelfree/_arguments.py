@@ -69,6 +69,16 @@ Out = Annotated[
         show_default=False,
     ),
 ]
+Page = Annotated[
+    Path,
+    typer.Option(
+        "--output",
+        "-o",
+        metavar="OUT.html",
+        help="Page to write: one HTML file.",
+        show_default=False,
+    ),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON and nothing else, for machines.")]
 Positive = Annotated[
     str | None,

@@ -1,4 +1,4 @@
-"""Commands that ask something of an estimate: check, compare, best, next. No logic of their own."""
+"""Commands that ask something of an estimate: check, compare, best, next, report. No logic of their own."""
 
 from __future__ import annotations
 
@@ -8,12 +8,27 @@ from typing import Annotated
 import typer
 
 import labelfree
-from labelfree._arguments import AsJson, Grading, VotesFile, VotesOrEstimate, with_options_apart
+from labelfree._arguments import (
+    AsJson,
+    Grading,
+    Page,
+    Reading,
+    VotesFile,
+    VotesFiles,
+    VotesOrEstimate,
+    with_options_apart,
+)
 from labelfree._errors import OptionsError
 from labelfree._panel import panels_as_dict
 from labelfree._program import MISSED, Program, print_json, working
 from labelfree._result import Estimate
-from labelfree._terminal import show_check, show_comparison, show_next_items, show_panels
+from labelfree._terminal import (
+    show_check,
+    show_comparison,
+    show_next_items,
+    show_panels,
+    show_report,
+)
 
 app = typer.Typer(cls=Program)
 
@@ -158,3 +173,31 @@ def next_items(
         print_json({"format": "labelfree.next", "version": 1, "items": items})
     else:
         show_next_items(found, items)
+
+
+@app.command(
+    epilog="Example:\n\n  labelfree simulate -o votes.csv\n"
+    "  labelfree report votes.csv -o report.html"
+)
+@with_options_apart
+def report(context: typer.Context, votes: VotesFiles, output: Page, how: Grading) -> None:
+    """Write a page that anyone can open: verdict, tables and charts.
+
+    One HTML file that needs no network. VOTES may also be an estimate that
+    estimate --save kept; the page then names no items. Needs the extra
+    "report".
+    """
+    from labelfree.report import check_page
+
+    check_page(output)
+    if len(votes) == 1:
+        found = estimate_of(votes[0], how, context)
+    else:
+        with working(f"grading the classifiers of {' '.join(map(str, votes))}"):
+            counted = labelfree.tally([str(path) for path in votes], **Reading.options(how))
+            found = labelfree.estimate(counted, **how.without_reading())
+    with working(f"writing {output}"):
+        kept = votes[0].suffix == ".json"
+        again = votes[0] if len(votes) == 1 else counted
+        found.report(output, votes=None if kept else again, **({} if kept else how.again()))
+    show_report(found, output)

@@ -17,6 +17,7 @@ from labelfree._errors import FileError, NotIdentifiedError, OptionsError, liste
 from labelfree._intervals import QUANTITIES
 from labelfree._labelling import Labelled
 from labelfree._latent_class import Model
+from labelfree._notebook import notebook_html
 from labelfree._origin import Origin, plain_origin, revived_origin
 from labelfree._panel import Panel
 from labelfree._requirements import Check, Figures, check
@@ -312,6 +313,9 @@ class Estimate:
             classes=self.classes,
             method=self.method,
         )
+
+    def _repr_html_(self) -> str:
+        return notebook_html(self)
 
     def _lines(self) -> list[str]:
         """What is not of one classifier alone: the prevalence, the effective number."""

@@ -156,6 +156,13 @@ def show_labels(found: Estimate, labelled: Labelled, output: Path) -> None:
     _show_verdict(out, found)
 
 
+def show_report(found: Estimate, output: Path) -> None:
+    """Say where the page is, and whether to trust what it says."""
+    out = _console()
+    _print_line(out, f"{output}: a report on {counted(len(found.classifiers), 'classifier')}")
+    _show_verdict(out, found)
+
+
 def show_tally(counted_votes: Tally, output: Path) -> None:
     """Say what was counted, and where it is."""
     out = _console()

@@ -15,13 +15,14 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from labelfree._errors import LabelfreeError
+from labelfree._errors import FileError, LabelfreeError
 from labelfree._files import write_whole
 from labelfree._movement import Movement
+from labelfree._style import altair_or_reason
 from labelfree._view import Graded
 from labelfree.report._page import page_of
 
-__all__ = ["html_of", "write_report"]
+__all__ = ["check_page", "html_of", "write_report"]
 
 
 def write_report(
@@ -36,12 +37,20 @@ def write_report(
     movement : Movement, optional
         How the consensus moves against the majority vote; without it the page says how to get it.
     """
+    check_page(path)
     text = html_of(estimate, movement)
 
     def write(target: Path) -> None:
         target.write_text(text, encoding="utf-8")
 
     write_whole(path, write)
+
+
+def check_page(path: str | os.PathLike[str]) -> None:
+    """Say what stands in the way of a page before long work begins: its name, or a missing package."""
+    if Path(path).suffix.lower() not in (".html", ".htm"):
+        raise FileError(f"{path}: a report is an HTML page; choose a name that ends in .html.")
+    altair_or_reason()
 
 
 def html_of(estimate: Graded, movement: Movement | None = None) -> str:

@@ -19,10 +19,8 @@ NAMED = {
     ORANGE: "orange",
 }
 TAG = re.compile(r'<[a-zA-Z](?:[^"<>]|"[^"]*")*>')  # words between tags stay as they are
-SPOKEN = re.compile(
-    r' role="graphics-(?:symbol|object)" aria-roledescription="[^"]*" aria-label="([^"]*)"'
-)
 OTHER_ARIA = re.compile(r' (?:role="graphics-[a-z]+"|aria-[a-z]+="[^"]*")')
+IDENTIFIER = re.compile(r'( id="|url\(#|href="#)([^")]+)')
 PLACES = re.compile(r' (?:d|transform)="[^"]*"')
 LONG_NUMBER = re.compile(r"(\d+\.\d{2})\d+")
 
@@ -43,9 +41,18 @@ def svg_of(chart: Any, name: str) -> str:
 
 
 def _for_page(svg: str, name: str) -> str:
+    own: dict[str, str] = {}  # vl-convert counts its identifiers through all charts of a process
+
+    def renamed(found: re.Match[str]) -> str:
+        mark, old = found.groups()
+        return f"{mark}{own.setdefault(old, f'{name}-{len(own)}')}"
+
     def slim(tag: re.Match[str]) -> str:
-        words = OTHER_ARIA.sub("", SPOKEN.sub(r' data-said="\1"', tag.group()))
-        words = re.sub(r' id="', f' id="{name}-', words).replace("url(#", f"url(#{name}-")
+        words = tag.group()
+        if words.startswith("<path"):  # a mark; axes and legends say only what is written on them
+            words = words.replace(' aria-label="', ' data-said="')
+        words = OTHER_ARIA.sub("", words)
+        words = IDENTIFIER.sub(renamed, words)
         return PLACES.sub(lambda place: LONG_NUMBER.sub(r"\1", place.group()), words)
 
     svg = TAG.sub(slim, svg[svg.index("<svg") :])

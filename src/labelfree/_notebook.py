@@ -1,0 +1,49 @@
+"""An estimate as a small table for notebooks; needs nothing beyond the package."""
+
+from __future__ import annotations
+
+from html import escape
+
+from labelfree._errors import counted
+from labelfree._shown import RATES, SHOWN_CLASSIFIERS
+from labelfree._view import (
+    Graded,
+    is_identified,
+    is_rough,
+    prevalence_row,
+    rounded,
+    with_ends,
+)
+
+LEFT, RIGHT = ' style="text-align: left"', ' style="text-align: right"'
+
+
+def notebook_html(estimate: Graded) -> str:
+    """Write the table of the classifiers and the verdict as HTML; names are text and nothing else."""
+    rows, rough = estimate.table(), is_rough(estimate)
+    rates = [rate for rate in RATES if rate in rows[0]] if is_identified(estimate) else []
+    noted = any(row["note"] for row in rows)
+    heads = ["classifier", *(rate.replace("_", " ") for rate in rates), "votes"]
+    heads += ["note"] if noted else []
+    body = []
+    for row in rows[:SHOWN_CLASSIFIERS]:
+        cells = [with_ends(row, rate, rough=rough) for rate in rates]
+        cells += [rounded(row["votes"]), *([row["note"]] if noted else [])]
+        name = f"<th{LEFT}>{escape(row['classifier'])}</th>"
+        body.append(
+            f"<tr>{name}{''.join(f'<td{RIGHT}>{escape(cell)}</td>' for cell in cells)}</tr>"
+        )
+    verdict = estimate.verdict
+    whole = [f"{counted(len(rows), 'classifier')} on {rounded(estimate.items)} items"]
+    share = prevalence_row(estimate)
+    if share is not None:
+        whole.append(f"prevalence of {estimate.classes[-1]} {with_ends(share, 'prevalence')}")
+    if len(rows) > SHOWN_CLASSIFIERS:
+        whole.append(f"{len(rows) - SHOWN_CLASSIFIERS} more in .table()")
+    head = "".join(f"<th{LEFT if head == 'classifier' else RIGHT}>{head}</th>" for head in heads)
+    reasons = "".join(f"<li>{escape(reason)}</li>" for reason in verdict.reasons)
+    return (
+        f"<div><p><strong>Verdict: {verdict.level}</strong></p><ul>{reasons}</ul>"
+        f"<p>{escape('; '.join(whole))}</p>"
+        f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(body)}</tbody></table></div>"
+    )
