@@ -3,8 +3,13 @@ import pytest
 
 import labelfree as lf
 from labelfree._gold import _calibrated
-from labelfree._intervals import covariance_of_logits, jackknife, spread_of
-from labelfree._latent_class import Model, Prior, information
+from labelfree._intervals import (
+    covariance_of_logits,
+    covariance_of_votes,
+    jackknife,
+    spread_of,
+)
+from labelfree._latent_class import Model, Prior, fit, information
 from labelfree._products import Blocks
 
 
@@ -34,9 +39,9 @@ def logit(share):
 
 
 def covariance_of(drawn, estimate):
-    """Of the logits at the posterior mode."""
+    """Of the logits at the posterior mode, from what the votes tell."""
     blocks = Blocks(lf.tally(drawn.votes, missing=-1))
-    return covariance_of_logits(blocks, estimate._choice.model, Prior.flat(5, 2, 1.0))
+    return covariance_of_logits(blocks, estimate._choice.model, Prior.flat(5, 2, 0.0))
 
 
 def numbers(logits):
@@ -169,6 +174,33 @@ def test_covariance_is_the_inverse_of_the_information_and_zero_where_a_rate_is_k
     np.testing.assert_allclose(covariance[np.ix_(free, free)] @ inside, np.eye(9), atol=1e-9)
     assert not covariance[~free].any()
     assert not covariance[:, ~free].any()
+
+
+@pytest.mark.parametrize("prior", [1.0, 3.0])
+def test_intervals_do_not_borrow_from_a_flat_prior_but_from_what_is_known(prior):
+    drawn, estimate = fitted(missing=0.2)
+    blocks, model = Blocks(lf.tally(drawn.votes, missing=-1)), estimate._choice.model
+    flat, kept = (Prior.flat(5, 2, count) for count in (prior, 0.0))
+    for each in (flat, kept):
+        each.confusion[1, 1] = [3.0, 8.0]  # a Beta prior of one rate, which the user gave
+    with_prior, of_votes = covariance_of_votes(blocks, model, flat, kept)
+    np.testing.assert_allclose(with_prior, covariance_of_logits(blocks, model, flat), rtol=1e-9)
+    np.testing.assert_allclose(of_votes, covariance_of_logits(blocks, model, kept), rtol=1e-9)
+    assert (np.diagonal(of_votes) > np.diagonal(with_prior)).all()
+
+
+def test_where_the_votes_leave_a_direction_open_part_of_the_prior_closes_it():
+    rates = [0.65] * 3, [0.6] * 3
+    votes = lf.simulate.votes(
+        200, sensitivity=rates[0], specificity=rates[1], prevalence=0.85, seed=0
+    ).votes
+    blocks = Blocks(lf.tally(votes))
+    flat, kept = (Prior.flat(3, 2, count) for count in (1.0, 0.0))
+    model = fit(blocks, Model.binary(0.5, np.full(3, 0.7), np.full(3, 0.7)), flat).model
+    assert covariance_of_logits(blocks, model, kept) is None
+    with_prior, of_votes = covariance_of_votes(blocks, model, flat, kept)
+    assert np.isfinite(of_votes).all()
+    assert (np.diagonal(of_votes) > np.diagonal(with_prior)).all()
 
 
 def test_an_estimates_intervals_hold_their_numbers_and_grow_with_the_level():

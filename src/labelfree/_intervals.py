@@ -16,6 +16,7 @@ from labelfree._tally import Tally
 Array = NDArray[np.float64]
 
 SMALLEST_PIVOT = 1e-10  # of the scaled information: below, some direction is not informed at all
+LEFT_OUT = (1.0, 0.75, 0.5, 0.25)  # shares of the prior, the largest that the votes can do without
 PARTS, FEWER_PARTS = 60, 30  # groups of items of the jackknife; fewer where each answer costs more
 MANY_PATTERNS = 2048
 QUANTITIES = ("sensitivity", "specificity", "balanced_accuracy", "prevalence")
@@ -71,6 +72,50 @@ def covariance_of_logits(blocks: Blocks, model: Model, prior: Prior) -> Array | 
     if not np.isfinite(blocks.tally.sample_size):
         return np.zeros((len(free), len(free)))
     return inverse(information(blocks, model, prior), free)
+
+
+def covariance_of_votes(
+    blocks: Blocks, model: Model, prior: Prior, kept: Prior
+) -> tuple[Array | None, Array | None]:
+    """Covariance of the logits, and the same from what the votes and `kept` tell, without the prior.
+
+    A flat prior steadies the mode, but nobody knows it to be true: with few items and a rare class it
+    pulls the rates of that class, and intervals that borrow its precision held these in 86 % of
+    simulated data sets instead of 95 %. Where the votes alone leave some direction open, as much
+    of the prior stays as it takes.
+
+    Parameters
+    ----------
+    blocks : Blocks
+        Of binary votes.
+    model : Model
+        The mode under `prior`.
+    prior : Prior
+    kept : Prior
+        The part of it that is known.
+
+    Returns
+    -------
+    (1 + 2m, 1 + 2m) array, or None, twice
+    """
+    free = free_logits(model, prior)
+    if not np.isfinite(blocks.tally.sample_size):
+        return (np.zeros((len(free), len(free))),) * 2
+    matrix = information(blocks, model, prior)
+    surplus = np.diag(_told_by(prior, model) - _told_by(kept, model))
+    with_prior = inverse(matrix, free)
+    for share in LEFT_OUT:
+        alone = inverse(matrix - share * surplus, free)
+        if alone is not None:
+            return with_prior, alone
+    return with_prior, with_prior
+
+
+def _told_by(prior: Prior, model: Model) -> Array:
+    """Information that pseudo-counts add to each logit of two classes."""
+    p, positive = model.class_probabilities, model.confusion[:, :, 1]
+    of_rates = prior.confusion.sum(axis=2) * positive * (1.0 - positive)
+    return np.concatenate([[prior.classes.sum() * p[0] * p[1]], of_rates.ravel()])
 
 
 def inverse(matrix: Array, free: NDArray[np.bool_]) -> Array | None:

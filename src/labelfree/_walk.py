@@ -13,7 +13,7 @@ from labelfree._consensus import winners
 from labelfree._dependence import Alarm, alarm
 from labelfree._evidence import look_at_labels, look_at_values, look_at_votes
 from labelfree._imbalance import Imbalance, likelihood_imbalance, tensor_imbalance
-from labelfree._intervals import covariance_of_logits, jackknife
+from labelfree._intervals import covariance_of_votes, jackknife
 from labelfree._latent_class import Fit, Model, Prior, fit
 from labelfree._moments import moments
 from labelfree._options import Facts, is_word
@@ -57,7 +57,12 @@ class Walk:
         self.found = self._signed(rank_one(self.seen, vector))
         self.prior = _prior(counted, prior, facts, fixed_classes=prevalence is not None)
         self.imbalance: Imbalance | None = None
+        # The part of the prior that the user knows; of a classifier without votes nothing else is.
+        self.known = _prior(counted, 0.0, facts, fixed_classes=prevalence is not None)
+        silent = self.seen.votes == 0
+        self.known.confusion[silent] = self.prior.confusion[silent]
         self.covariance: Array | None = None
+        self.of_votes: Array | None = None
         self.fitted: Fit | None = None
 
     @property
@@ -71,7 +76,9 @@ class Walk:
             self.blocks, self.method, rough=self.method == "map"
         )
         self.fitted = fitted = fit(self.blocks, spectral, self.prior)
-        self.covariance = covariance_of_logits(self.blocks, fitted.model, self.prior)
+        self.covariance, self.of_votes = covariance_of_votes(
+            self.blocks, fitted.model, self.prior, self.known
+        )
         choice = self._independent(fitted, spectral)
         tested = Alarm(False, 1.0, np.zeros((len(self.seen.mean),) * 2), (0, 1))
         if not is_word(dependence, "ignore"):
@@ -86,7 +93,7 @@ class Walk:
                 choice,
                 fitted,
                 [spectral, other],
-                self.covariance,
+                self.of_votes,
                 prior=self.prior,
                 prevalence=self.prevalence,
                 groups=groups,
@@ -114,7 +121,7 @@ class Walk:
     def _independent(self, fitted: Fit, spectral: Model) -> Choice:
         size = self.blocks.tally.sample_size
         if self.method == "map":
-            model, covariance = fitted.model, self.covariance
+            model, covariance = fitted.model, self.of_votes
         elif np.isfinite(size):
             model, covariance = spectral, jackknife(spectral, self.blocks.tally, self._answer_of)
         else:

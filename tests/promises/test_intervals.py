@@ -56,11 +56,12 @@ def _holds(ends, truth):
 
 
 def test_intervals_cover_what_they_promise():
-    """Averaged over the cells, as the promise is; a single cell is noisy in the short form."""
+    """Averaged over the rates of every cell; a single cell is noisy in the short form."""
     rows = np.array([coverage(cell, sets(25, 400)) for cell in CELLS + HIGH])
     assert 0.93 <= rows[:, 0].mean() <= 0.97
     assert rows[:, 1].mean() >= 0.92
-    assert rows[:, 0].min() >= sets(0.86, 0.91)
+    assert rows[:, 0].min() >= sets(0.86, 0.925)
+    assert rows[:, 1].min() >= sets(0.76, 0.9)
     assert rows[:, 2].mean() <= 0.05
 
 
