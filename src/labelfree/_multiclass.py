@@ -24,6 +24,7 @@ from labelfree._latent_class import (
 from labelfree._one_vs_rest import one_vs_rest
 from labelfree._ordered import fit_monotone, monotone, threshold_splits, threshold_votes
 from labelfree._products import Blocks
+from labelfree._shared_prior import Shared, shared
 from labelfree._starts import BESIDE, LEAST, majority_start, start_of_diagonals
 
 Array = NDArray[np.float64]
@@ -83,13 +84,14 @@ def many_classes(
     blocks : Blocks
     method : {"map", "likelihood", "tensor"}
         "tensor" and "likelihood" take two classes at a time, with the imbalance from the third
-        moments or the restricted likelihood; "map" starts there, or from the majority's shares
-        where these are more likely, and goes on to the posterior mode.
+        moments or the restricted likelihood; "map" goes on to the posterior mode: from the majority's
+        shares under the prior that all classifiers share; without a prior, from whichever is likelier.
     ordered : bool
         The classes stand in order: two at a time are those above a threshold and those below, and
         at the posterior mode each classifier's votes tend upwards as the true class rises.
     pseudo_count : float
-        In every cell of the prior, unless `prior` is given; of ordered classes, in every row `STRENGTH`
+        Multiplies the pseudo-votes of the prior that all classifiers share, unless `prior` is given;
+        0 turns it off. Of ordered classes, in every row `STRENGTH`
         times as many, spread as the classifier's kind has it (see the room of kinds).
     prior : Prior, optional
         Pseudo-counts of every class and every cell; what is known is laid on top.
@@ -131,6 +133,12 @@ def many_classes(
     if ordered and shape.classes > 2 and method == "map":
         starts.append(fit_kinds(blocks, majority, pseudo_count))
         flat = prior_of_kinds(starts[-1], pseudo_count)
+    pool = None
+    if method == "map" and prior is None and not ordered and pseudo_count > 0:
+        pool = shared(
+            blocks, majority, weight=pseudo_count, class_probabilities=class_probabilities
+        )
+        flat = pool.prior
     own = _with_known(prior or flat, class_probabilities, fixed or {}, believed or {})
     if shape.classifiers <= MOST_SPECTRAL or method != "map":
         way = "likelihood" if method == "map" else method
@@ -142,11 +150,16 @@ def many_classes(
         model = starts[0]
         reached = Fit(model, expect(blocks, model).log_likelihood, settled, 0)
         return ManyClasses(model, own, reached, None, missed, settled, model)
-    start = _most_likely(blocks, starts, own)
+    if pool is None:
+        start = _most_likely(blocks, starts, own)
+    else:
+        start = _holding(pool.model, class_probabilities, fixed or {})
     fitted = fit(blocks, start, own)
     if ordered and not _is_monotone(fitted.model):
         fitted = fit_monotone(blocks, start, own)
     covariance = covariance_of_logits(blocks, fitted.model, own)
+    if covariance is not None and pool is not None:
+        covariance = _untold(covariance, pool)
     return ManyClasses(fitted.model, own, fitted, covariance, missed, fitted.converged, starts[0])
 
 
@@ -188,6 +201,21 @@ def covariance_of_logits(blocks: Blocks, model: Model, prior: Prior) -> Array | 
     if not np.isfinite(blocks.tally.sample_size):
         return np.zeros((len(free), len(free)))
     return inverse(information(blocks, model, prior), free)
+
+
+def _untold(covariance: Array, pool: Shared) -> Array:
+    """Give rates that the votes do not tell, and that rest on the pool alone, the prior's own spread."""
+    from scipy.special import polygamma
+
+    if pool.prior.fixed_rates is None:
+        return covariance
+    wide = covariance.copy()
+    classes = pool.prior.confusion.shape[1]
+    for row in np.flatnonzero(pool.prior.fixed_rates.ravel()):
+        spread = polygamma(1, pool.prior.confusion.reshape(-1, classes)[row])
+        place = classes - 1 + row * (classes - 1) + np.arange(classes - 1)
+        wide[np.ix_(place, place)] = np.diag(spread[1:]) + spread[0]
+    return wide
 
 
 def _with_known(

@@ -1,0 +1,244 @@
+"""Rare classifiers lend strength from all: pseudo-votes whose shape and number the votes tell.
+
+A classifier with three votes cannot tell its confusion matrix; the pool of all classifiers can tell
+what such matrices look like. So every row of a confusion matrix has a Dirichlet prior, in the manner of
+empirical Bayes: its mean is looked up from the expected counts of all classifiers, and its strength c,
+in pseudo-votes a row, is the one that makes those counts likeliest (Dirichlet-multinomial). Many votes
+outweigh it; few do not.
+
+The mean of classifier i's rows is mostly symmetric: its own accuracy, drawn towards the pool's in the
+same manner, on the diagonal, the rest spread evenly. The common matrix of the pool has a share in it of one part in
+K (K − 1), the number of its cells off the diagonal: of two classes, a half; of many, next to nothing,
+as so many cells are the less known, and shared errors take a common matrix astray.
+`benchmarks/consensus_choice.py` compares the shapes on real votes.
+
+The same search, with every vote's log-odds flattened by a slope below 1, labels items whose difficulty
+makes classifiers err together: a vote that is not worth a whole independent one counts as less, also
+while the rates are being found.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from labelfree._latent_class import FLOOR, Model, Prior, class_shares
+from labelfree._products import Block, Blocks
+from labelfree._starts import majority_counts
+
+Array = NDArray[np.float64]
+
+PULL = 0.5  # of the likeliest, on own accuracies: on real votes too strong a pull cost more than too weak
+MIDDLE, SPREAD = 10.0, 1.5  # of a strength: log c ~ N(log 10, 1.5²)
+STRENGTHS = np.exp(np.linspace(np.log(0.5), np.log(2000.0), 25))  # that are tried
+OFTEN = 10  # rounds in which the strength is looked up anew; after these, in every tenth
+STILL = 1e-5  # largest change of a probability in a round that counts as standing still
+LEAST_ABOVE_CHANCE = 1.2  # times 1 / K: the pool's accuracy is at least this
+EXTREME = 1e-3  # an accuracy in the prior is this far from 0 and 1
+SILENT = 0.5  # share of the votes from classifiers with one label only that makes silence their other vote
+
+
+@dataclass(frozen=True)
+class Shared:
+    """What the pool tells.
+
+    Attributes
+    ----------
+    model : Model
+        Where the search stood when it ended.
+    prior : Prior
+    strength : float
+        c, pseudo-votes a row.
+    rounds : int
+    converged : bool
+    """
+
+    model: Model
+    prior: Prior
+    strength: float
+    rounds: int
+    converged: bool
+
+
+def shared(
+    blocks: Blocks,
+    start: Model,
+    *,
+    slope: float = 1.0,
+    weight: float = 1.0,
+    class_probabilities: Array | None = None,
+    most_rounds: int = 100,
+) -> Shared:
+    """Search for the posterior mode, and look up the prior on the way.
+
+    Parameters
+    ----------
+    blocks : Blocks
+    start : Model
+        Where the search starts: the majority's, where nothing speaks for another.
+    slope : float
+        By which every vote's log-odds are flattened; 1 leaves them as they are.
+    weight : float
+        Multiplies the pseudo-votes.
+    class_probabilities : (K,) array, optional
+        Where they are known.
+    most_rounds : int
+        Of EM.
+
+    Returns
+    -------
+    Shared
+
+    Notes
+    -----
+    Where most votes come from classifiers that only ever give one label, as labelling functions do,
+    nothing but their silence tells of their errors, and the likelihood of the votes does not see it:
+    there the votes would make one class swallow all others. So such classifiers keep the pool's
+    rates, and the classes are held at equal shares.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from labelfree import Tally
+    >>> from labelfree._starts import majority_start
+    >>> codes = np.array([[0, 0, 0, -1], [1, 1, 1, 0], [0, 0, -1, -1], [1, 1, 1, -1]])
+    >>> blocks = Blocks(Tally.from_codes(codes, np.array([30.0, 20.0, 10.0, 30.0])))
+    >>> found = shared(blocks, majority_start(blocks))
+    >>> bool(found.model.confusion[0, 1, 1] > 0.9)
+    True
+    """
+    pool = _Pool(blocks, weight)
+    if class_probabilities is None and pool.silent.any():
+        class_probabilities = np.full(pool.classes, 1.0 / pool.classes)
+    model, strength, rounds, still = start, MIDDLE, 0, False
+    prior = Prior.flat(pool.classifiers, pool.classes, 0.0)
+    while rounds < most_rounds and not still:
+        of_classes, of_votes = _expected(blocks, model, slope)
+        mean = pool.mean(of_votes)
+        if rounds < OFTEN or rounds % OFTEN == 0:
+            strength = pool.strength(of_votes, mean)
+        prior = pool.prior(mean, strength, known=class_probabilities is not None)
+        new = _maximised(of_classes, pool.own(of_votes), prior, class_probabilities)
+        change = np.max(np.abs(new.confusion - model.confusion), initial=0.0)
+        still = bool(change <= STILL)
+        model, rounds = new, rounds + 1
+    return Shared(model, prior, strength, rounds, still)
+
+
+class _Pool:
+    """All classifiers together: what a confusion matrix looks like, and how far they differ."""
+
+    def __init__(self, blocks: Blocks, weight: float) -> None:
+        shape = blocks.tally.shape
+        self.classifiers, self.classes, self.weight = shape.classifiers, shape.classes, weight
+        votes = label_counts(blocks)
+        one_label = (votes > 0).sum(axis=1) == 1
+        share = votes[one_label].sum() / max(votes.sum(), 1.0)
+        self.silent = one_label if share > SILENT else np.zeros(len(votes), dtype=bool)
+        self.of_classes = np.full(self.classes, weight)
+        # Silent classifiers agree with themselves under any model: the majority tells how right they are.
+        self.accuracy = _accuracy(majority_counts(blocks)[1]) if self.silent.any() else None
+
+    def own(self, votes: Array) -> Array:
+        """Expected votes that tell of a classifier's rates: those of silent ones do not."""
+        return np.where(self.silent[:, None, None], 0.0, votes)
+
+    def mean(self, votes: Array) -> Array:
+        """Mean of the prior of every classifier's rows, (m, K, K)."""
+        own, classes = self.own(votes), self.classes
+        pooled = _accuracy(votes) if self.accuracy is None else self.accuracy
+        pooled = min(max(pooled, LEAST_ABOVE_CHANCE / classes), 1.0 - EXTREME)
+        right = _right(own)
+        hits = np.stack([right, own.sum(axis=(1, 2)) - right], axis=1)[:, None]
+        drawn = PULL * _likeliest(hits, np.array([[[pooled, 1.0 - pooled]]]))
+        accuracy = (right + drawn * pooled) / (hits.sum(axis=(1, 2)) + drawn)
+        symmetric = _symmetric(np.clip(accuracy, EXTREME, 1.0 - EXTREME), classes)
+        common = own.sum(axis=0) + classes * _symmetric(np.array([pooled]), classes)[0]
+        common /= common.sum(axis=1, keepdims=True)
+        share = 1.0 / (classes * (classes - 1))
+        return np.asarray((1.0 - share) * symmetric + share * common)
+
+    def strength(self, votes: Array, mean: Array) -> float:
+        """Pseudo-votes a row under which the expected votes are likeliest."""
+        told = ~self.silent
+        if not told.any():
+            return MIDDLE
+        return _likeliest(votes[told], mean[told])
+
+    def prior(self, mean: Array, strength: float, *, known: bool) -> Prior:
+        """As pseudo-counts; the rows of silent classifiers stay at their mean."""
+        fixed = np.repeat(self.silent[:, None], self.classes, axis=1)
+        return Prior(
+            self.of_classes,
+            self.weight * strength * mean,
+            known,
+            fixed if fixed.any() else None,
+        )
+
+
+def label_counts(blocks: Blocks) -> Array:
+    """How often each classifier gave each label, (m, K)."""
+    (votes,) = blocks.total(lambda block: (block.gather(block.counts[:, None])[:, :, 0],))
+    return np.asarray(votes)
+
+
+def _expected(blocks: Blocks, model: Model, slope: float) -> tuple[Array, Array]:
+    """Expected items of every class, (K,), and votes, (m, K, K), under flattened votes."""
+    tables, log_prior = slope * model.tables(), model.log_prior()
+
+    def work(block: Block) -> tuple[Array, Array]:
+        _, shares = class_shares(block, tables, log_prior)
+        weighted = shares * block.counts[:, None]
+        return weighted.sum(axis=0), block.gather(weighted)
+
+    of_classes, of_votes = blocks.total(work)
+    return of_classes, np.maximum(of_votes.transpose(0, 2, 1), 0.0)
+
+
+def _maximised(
+    of_classes: Array, of_votes: Array, prior: Prior, class_probabilities: Array | None
+) -> Model:
+    classes = of_classes + prior.classes
+    votes = of_votes + prior.confusion
+    return Model(
+        classes / classes.sum() if class_probabilities is None else class_probabilities,
+        votes / votes.sum(axis=2, keepdims=True),
+    )
+
+
+def _right(votes: Array) -> Array:
+    return np.asarray(np.trace(votes, axis1=1, axis2=2))
+
+
+def _symmetric(accuracy: Array, classes: int) -> Array:
+    """Matrices (m, K, K) with these accuracies on the diagonal, and the rest spread evenly."""
+    wrong = (1.0 - accuracy) / (classes - 1)
+    diagonal = np.eye(classes)
+    return np.asarray(wrong[:, None, None] * (1.0 - diagonal) + accuracy[:, None, None] * diagonal)
+
+
+def _accuracy(votes: Array) -> float:
+    """Share of all votes that are right."""
+    return float(_right(votes).sum() / max(votes.sum(), FLOOR))
+
+
+def _likeliest(votes: Array, mean: Array) -> float:
+    """Strength under which the expected votes are likeliest, with a weak prior of its own."""
+    heights = [
+        _dirichlet_multinomial(votes, strength * mean)
+        - 0.5 * (np.log(strength / MIDDLE) / SPREAD) ** 2
+        for strength in STRENGTHS
+    ]
+    return float(STRENGTHS[int(np.argmax(heights))])
+
+
+def _dirichlet_multinomial(votes: Array, pseudo: Array) -> float:
+    """Log-probability of expected votes whose rates were drawn from Dirichlet priors, up to a constant."""
+    from scipy.special import gammaln
+
+    cells = gammaln(pseudo + votes) - gammaln(pseudo)
+    given, all_pseudo = votes.sum(axis=2), pseudo.sum(axis=2)
+    rows = gammaln(all_pseudo) - gammaln(all_pseudo + given)
+    return float(cells.sum() + rows.sum())
