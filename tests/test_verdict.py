@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import labelfree as lf
+from labelfree._evidence import alike
 from labelfree._moments import moments
 from labelfree._products import Blocks
 from labelfree._verdict import Findings, look_for_signal
@@ -223,6 +224,21 @@ def test_copies_that_the_others_would_betray_are_not_suspected():
     copied = lf.estimate(np.column_stack([drawn.votes[:, 0], drawn.votes]))
     assert copied.groups == (("classifier_1", "classifier_2"),)
     assert not any("vote alike" in reason for reason in copied.verdict.reasons)
+
+
+def test_raters_who_share_a_few_items_of_a_crowd_are_not_taken_for_copies():
+    random = np.random.default_rng(0)
+    truth = random.random(2000) < 0.5
+    votes = np.full((2000, 60), -1)
+    for rater in range(60):
+        seen = random.choice(2000, 300, replace=False)
+        votes[seen, rater] = truth[seen] ^ (random.random(300) < 0.02)
+    for copied in (False, True):
+        if copied:
+            votes[:, 1] = votes[:, 0]
+        counts = moments(Blocks(lf.tally(votes, missing=-1)))
+        assert ((counts.unlike == 0) & (counts.pair_counts >= 20)).sum() > 100
+        assert alike(counts, 2000.0) == (((0, 1),) if copied else ())
 
 
 def test_what_is_rightly_known_is_not_doubted():

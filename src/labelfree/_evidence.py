@@ -35,7 +35,11 @@ UNLIKELY = 1e-3  # chance of votes so far from what was given, were it true
 EXACT_GAIN = (
     1e-9  # of the log-likelihood an item: what rounding may leave where frequencies are exact
 )
-FEWEST_SHARED = 20  # items on which two must have agreed; a few they may share by chance
+FEWEST_SHARED = 20  # items on which two must have agreed
+OFTEN_ALIKE, BY_CHANCE = (
+    0.95,
+    0.05,
+)  # raters that often agree, and how seldom a crowd of them may pass for copies
 ROUNDING = 1e-12  # of the items that a pair shares
 EDGE = 1e-9  # how far an interval must keep from one half to be called clear of it
 FAR, FEWEST_WRONG = (
@@ -48,6 +52,10 @@ CLEAR = 0.05  # chance that any classifier that guesses is called better or wors
 def alike(seen: Moments, sample_size: float) -> tuple[Places, ...]:
     """Find classifiers that agree on every item that both voted on, though not always by the same vote.
 
+    In a crowd, where everyone sees some of the items, good raters may agree on all the items that
+    they happen to share. There, so many must be shared that no pair of raters who differ on one item
+    in twenty is likely to agree on them all.
+
     Returns
     -------
     tuple of tuples of int
@@ -55,11 +63,14 @@ def alike(seen: Moments, sample_size: float) -> tuple[Places, ...]:
     """
     if seen.unlike is None:
         return ()
+    pairs = max(int((seen.pair_counts > 0).sum() - len(seen.mean)) // 2, 1)
+    crowd = (seen.pair_counts < seen.votes.max(initial=0.0)).any()
+    fewest = np.log(pairs / BY_CHANCE) / -np.log(OFTEN_ALIKE) if crowd else FEWEST_SHARED
     # Of frequencies that are no counts, rounding may leave something.
     met = (
         seen.pair_counts if np.isfinite(sample_size) else np.where(seen.pair_counts > 0, np.inf, 0)
     )
-    same = (met >= FEWEST_SHARED) & (seen.unlike <= ROUNDING * seen.pair_counts)
+    same = (met >= max(fewest, FEWEST_SHARED)) & (seen.unlike <= ROUNDING * seen.pair_counts)
     same &= np.outer(~seen.constant, ~seen.constant) & (seen.covariance > 0)
     left, found = np.ones(len(same), dtype=bool), []
     for place in range(len(same)):
