@@ -69,12 +69,30 @@ def test_lines_of_equal_balanced_accuracy_are_what_they_say():
         [{"specificity": 0.5, "sensitivity": 0.6}, {"specificity": 0.9, "sensitivity": 0.95}],
         intervals=False,
     )
-    lines = equal_lines(area)
+    lines = equal_lines(area, [], 340, intervals=False)
     assert len({row["line"] for row in lines}) >= 3
     for row in lines:
         assert (row["sensitivity"] + row["specificity"]) / 2 == pytest.approx(float(row["line"]))
         assert area.left - 1e-9 <= row["specificity"] <= area.right + 1e-9
         assert area.bottom - 1e-9 <= row["sensitivity"] <= area.top + 1e-9
+
+
+def test_names_of_lines_keep_clear_of_dots():
+    area = area_of(
+        [{"specificity": 0.4, "sensitivity": 0.4}, {"specificity": 0.9, "sensitivity": 0.9}],
+        intervals=False,
+    )
+    free = {line["line"]: line for line in equal_lines(area, [], 340, intervals=False)}
+
+    def place(rows):
+        lines = equal_lines(area, rows, 340, intervals=False)
+        (named_here,) = (line for line in lines if line["words"] and line["line"] == "0.60")
+        return named_here["specificity"], named_here["sensitivity"]
+
+    assert "0.60" in free
+    usual = dict(zip(("specificity", "sensitivity"), place([]), strict=True))
+    moved = place([usual])
+    assert abs(moved[0] - usual["specificity"]) > 0.05
 
 
 def test_names_are_given_room_and_the_best_comes_first():
@@ -95,8 +113,28 @@ def test_the_map_of_pairs_shows_the_residuals_of_the_alarm(copied):
     assert len(rows) == len(names) * (len(names) - 1)
     for row in rows:
         one, other = (names.index(name) for name in row["pair"].split(" and "))
-        assert row["residual"] == pytest.approx(copied.alarm.residuals[one, other], abs=0.006)
-        assert row["kind"] == ("more" if copied.alarm.residuals[one, other] > 0 else "less")
+        assert row["residual"] == pytest.approx(copied.residuals[one, other], abs=0.006)
+        assert row["kind"] == ("more" if copied.residuals[one, other] > 0 else "less")
+
+
+@pytest.mark.parametrize("copying", [0.6, 1.0])
+def test_the_map_blames_those_who_copy_and_nobody_else(copying):
+    drawn = lf.simulate.votes(
+        5000, classifiers=9, prevalence=0.3, copies=[(0, 1, 2)], copying=copying, seed=1
+    )
+    estimate = lf.estimate(drawn.votes)
+    assert [set(group) for group in estimate.groups] == [set(estimate.classifiers[:3])]
+    inside = np.zeros((9, 9), dtype=bool)
+    inside[:3, :3] = True
+    np.fill_diagonal(inside, val=False)
+    bound = _view.pairs_of(estimate).bound
+    assert (estimate.residuals[inside] > 3 * bound).all()
+    assert np.abs(estimate.residuals[~inside]).max() < bound
+
+
+def test_the_residuals_of_a_saved_estimate_come_back(copied, tmp_path):
+    copied.save(tmp_path / "e.json")
+    assert np.array_equal(lf.load(tmp_path / "e.json").residuals, copied.residuals)
 
 
 def test_groups_stand_together_in_the_map_and_are_framed(copied):
@@ -113,7 +151,7 @@ def test_a_map_of_many_shows_the_classifiers_of_the_strongest_pairs():
     found = _view.pairs_of(estimate)
     assert len(found.names) == _view.MOST_IN_MAP
     assert found.total == 60
-    i, j = np.unravel_index(np.abs(estimate.alarm.residuals).argmax(), (60, 60))
+    i, j = np.unravel_index(np.abs(estimate.residuals).argmax(), (60, 60))
     assert {estimate.classifiers[i], estimate.classifiers[j]} == set(found.strongest[0][:2])
     assert {"classifier_41", "classifier_51"} <= set(found.names)
 

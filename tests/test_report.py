@@ -15,6 +15,7 @@ from typer.testing import CliRunner
 import labelfree as lf
 from labelfree import _cli
 from labelfree._movement import MOST_LISTED
+from labelfree._view import certain
 
 pytest.importorskip("altair", reason="the report needs its extra")
 pytest.importorskip("jinja2", reason="the report needs its extra")
@@ -94,6 +95,7 @@ def test_the_page_says_what_the_estimate_says(digits, written):
         assert sentence in written.said
     low, high = digits.interval("prevalence")
     assert f"{100 * digits.prevalence:.0f} %" in written.said
+    assert not re.search(r"built-in|object at 0x|None|\bnan\b", written.said)
     assert f"{100 * low:.0f}–{100 * high:.0f} %" in written.said
     assert digits.origin.tally_hash in written.said
     assert lf.__version__ in written.said
@@ -127,6 +129,7 @@ def test_names_and_labels_are_text_whatever_is_in_them(source, tmp_path):
     assert page.tags.count("script") == 1
     assert page.tags.count("style") == 1
     assert not {"img", "b", "i"} & set(page.tags)
+    assert not re.search(r"built-in|object at 0x|None|nan", page.said)
     assert page.handlers == []
     assert "49" not in re.findall(r"\b49\b", page.said) or "{{ 7 * 7 }}" in page.said
     plain = page.said.replace(" ", "").replace("\u2060", "")
@@ -178,6 +181,26 @@ def test_the_movement_counts_what_the_labels_say():
         (row["certainty"] for row in found.overruled), reverse=True
     )
     assert probability is not None
+
+
+def test_the_page_says_how_many_items_move_and_where_to(tmp_path):
+    votes = lf.simulate.votes(4000, classifiers=8, prevalence=0.3, copies=[(0, 1, 2)], seed=1).votes
+    estimate, found = movement(votes)
+    assert found.moved[1, 0] > 0
+    for source in (votes, None):
+        page = report_of(estimate, tmp_path, votes=source)
+        assert f"{int(found.moved[1, 0]):,} go from 1 to 0" in page.said
+        assert "object at 0x" not in page.said
+    first = estimate._labeller().movement(None, lf.tally(votes), {}).uncertain[0]
+    assert f"{' '.join(map(str, first['item']))} {first['items']:.0f} " in page.said
+
+
+@pytest.mark.parametrize(
+    ("probability", "words"),
+    [(1.0, "100 %"), (0.99996, "> 99.9 %"), (0.996, "99.6 %"), (0.87, "87 %"), (0.5, "50 %")],
+)
+def test_what_is_nearly_certain_does_not_read_as_certain(probability, words):
+    assert certain(probability) == words
 
 
 def test_patterns_say_the_same_as_items():

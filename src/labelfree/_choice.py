@@ -29,7 +29,7 @@ from labelfree._group_information import covariance_of_logits as covariance_of_g
 from labelfree._group_information import covariance_of_terms as terms_of_groups
 from labelfree._group_model import GroupModel, fit_groups
 from labelfree._group_start import masked
-from labelfree._groups import find_groups, group_rule, largest_cross_residual
+from labelfree._groups import across, find_groups, group_rule, largest_cross_residual
 from labelfree._intervals import Spread, covariance_of_terms, spread_of
 from labelfree._latent_class import Fit, Model, Prior, free_logits
 from labelfree._moments import Moments
@@ -76,6 +76,9 @@ class Choice:
         Items with gold labels that it was checked by.
     doubt : (D, D) array or None
         Covariance of the terms of the rule's log-odds; None where the information is singular.
+    residuals : (m, m) array or None
+        Standardised residual of each pair, where this model's rates explain other than the independent
+        model's, of which the alarm has them.
     """
 
     dependence: str
@@ -89,6 +92,7 @@ class Choice:
     curve: tuple[Array, Array, Array]
     gold: int = 0
     doubt: Array | None = None
+    residuals: Array | None = None
 
 
 def independent(
@@ -205,6 +209,11 @@ def grouped(
         1.0,
         spectral_curve(seen, rank_one(apart).vector, blocks.tally.sample_size),
         doubt=terms_of_groups(blocks, model, prior, prevalence),
+        residuals=None
+        if covariance is None
+        else standardised_residuals(
+            seen, marginal, covariance, blocks.tally.sample_size, across(model.partition)
+        ),
     )
 
 

@@ -129,12 +129,18 @@ def _judged(residuals: Array, seen: Moments) -> Alarm:
 
 
 def standardised_residuals(
-    seen: Moments, model: Model, covariance: Array, sample_size: float
+    seen: Moments,
+    model: Model,
+    covariance: Array,
+    sample_size: float,
+    apart: NDArray[np.bool_] | None = None,
 ) -> Array:
     """Residual covariance of each pair over its standard error.
 
     n Var(e) = Ξ − n Δ C Δᵀ: the variance of the sample covariance, less what fitting takes up.
     With d_i = m_i1 − m_i0 the covariance of a pair is p(1−p) d_i d_j, so that Δ has five entries.
+    Of pairs that are not `apart`, the model takes the joint votes as they are: their rates do not give
+    way to their covariance, and fitting takes up nothing of it.
     """
     p, mean_given, difference = _given_class(model)
     fitted_mean = p @ mean_given
@@ -163,7 +169,7 @@ def standardised_residuals(
     if not np.isfinite(sample_size):
         return np.where(np.abs(error) > EXACT_RESIDUAL, np.sign(error) * 1e3, 0.0)
     whole = spread / np.maximum(seen.pair_counts, 1.0)
-    variance = whole - taken
+    variance = whole - (taken if apart is None else np.where(apart, taken, 0.0))
     # A pair whose variance is nearly all taken up by fitting tests next to nothing, and that badly.
     tested = pairs & (variance > LEAST_LEFT * whole)
     return np.asarray(np.where(tested, error / np.sqrt(np.where(tested, variance, 1.0)), 0.0))

@@ -49,7 +49,7 @@ def listed(things: Iterable[object], most: int = 5) -> str:
 
 def counted(number: int, noun: str) -> str:
     """Write a count with its noun: ``1 item``, ``3 items``."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
 def warn(message: str) -> None:

@@ -227,10 +227,16 @@ def largest_cross_residual(residuals: Array, partition: Partition) -> float:
         covariance of the logits.
     partition : partition
     """
-    across = np.abs(residuals)
+    return float(np.max(np.abs(residuals[across(partition)]), initial=0.0))
+
+
+def across(partition: Partition) -> NDArray[np.bool_]:
+    """Pairs of classifiers of different blocks, (m, m)."""
+    m = sum(map(len, partition))
+    apart = np.ones((m, m), dtype=bool)
     for block in partition:
-        across[np.ix_(block, block)] = 0.0
-    return float(np.max(across, initial=0.0))
+        apart[np.ix_(block, block)] = False
+    return apart
 
 
 def group_rule(model: GroupModel) -> Rule:

@@ -5,6 +5,7 @@ Lengths are in units of the rates, and in points of the chart where names need r
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -52,30 +53,6 @@ def area_of(rows: list[Row], *, intervals: bool) -> Area:
         round(min(max((low + high - span) / 2, 0.0), 1.0 - span), 4) for low, high in reach
     )
     return Area(left, bottom, round(span, 4))
-
-
-def equal_lines(area: Area) -> list[Row]:
-    """Lines of equal balanced accuracy, from upper left to lower right; `words` where one is named."""
-    step = 0.1 if area.span > 0.4 else 0.05 if area.span > 0.2 else 0.02
-    lowest, highest = (area.left + area.bottom) / 2, (area.right + area.top) / 2
-    rows: list[Row] = []
-    for number in range(int(np.ceil(lowest / step)), int(np.floor(highest / step)) + 1):
-        level = number * step
-        start, end = max(area.left, 2 * level - area.top), min(area.right, 2 * level - area.bottom)
-        if end - start < 0.12 * area.span:
-            continue
-        words = "50 %: chance" if abs(level - 0.5) < 1e-9 else f"{100 * level:.0f} % balanced"
-        named = end - start > 0.4 * area.span
-        for x, says in ((start, False), (end, named)):
-            rows.append(
-                {
-                    "line": f"{level:.2f}",
-                    "specificity": x,
-                    "sensitivity": 2 * level - x,
-                    "words": words if says else "",
-                }
-            )
-    return rows
 
 
 def named(rows: list[Row], area: Area, side: float) -> list[Row]:
@@ -136,6 +113,84 @@ def _overlap(one: Box, other: Box) -> bool:
     return not (
         one[2] <= other[0] or other[2] <= one[0] or one[3] <= other[1] or other[3] <= one[1]
     )
+
+
+def equal_lines(area: Area, rows: list[Row], side: float, *, intervals: bool) -> list[Row]:
+    """Lines of equal balanced accuracy, from upper left to lower right.
+
+    Parameters
+    ----------
+    area : Area
+    rows : list of dict
+        From :func:`named`: the names of the lines keep clear of their dots and names, and of the ends of
+        their intervals if asked, as far as they can.
+    side : float
+        Length of the chart's side in points.
+
+    Returns
+    -------
+    list of dict
+        Both ends of each line and, with ``words``, the place between them where it is named.
+    """
+    taken = _taken(area, rows, side, intervals=intervals)
+    step = 0.1 if area.span > 0.4 else 0.05 if area.span > 0.2 else 0.02
+    lowest, highest = (area.left + area.bottom) / 2, (area.right + area.top) / 2
+    found: list[Row] = []
+    for number in range(int(np.ceil(lowest / step)), int(np.floor(highest / step)) + 1):
+        level = number * step
+        start, end = max(area.left, 2 * level - area.top), min(area.right, 2 * level - area.bottom)
+        if end - start < 0.12 * area.span:
+            continue
+        share = f"{100 * level:.0f} %"
+        forms = (f"{share}: chance" if share == "50 %" else f"{share} balanced", share)
+        ends = [(start, ""), (end, "")]
+        if end - start > 0.4 * area.span:
+            names = _names(forms, level, start, end, taken, area.span / side)
+            ends.append(min(names, key=lambda each: each[0])[1:])
+        found += [
+            {"line": f"{level:.2f}", "specificity": x, "sensitivity": 2 * level - x, "words": says}
+            for x, says in ends
+        ]
+    return found
+
+
+def _names(
+    forms: tuple[str, ...],
+    level: float,
+    start: float,
+    end: float,
+    taken: NDArray[np.float64],
+    unit: float,
+) -> Iterator[tuple[int, float, str]]:
+    """Where a line may be named, and by which form, with how much is in the way."""
+    for words in forms:
+        half = LETTER * len(words) * unit / np.sqrt(8)  # its reach on either axis
+        for middle in np.linspace(end - half, start + half, 9).tolist():
+            yield _crowd(taken, middle, 2 * level - middle, half), middle, words
+
+
+def _taken(area: Area, rows: list[Row], side: float, *, intervals: bool) -> NDArray[np.float64]:
+    """Places where a dot, the end of an interval or a part of a name is, (n, 2)."""
+    fields = [("specificity", "sensitivity")]
+    if intervals:
+        fields += [(f"specificity_{end}", "sensitivity") for end in ("low", "high")]
+        fields += [("specificity", f"sensitivity_{end}") for end in ("low", "high")]
+    places = [(row[x], row[y]) for row in rows for x, y in fields]
+    unit = area.span / side
+    for row in rows:
+        if "corner" in row:
+            wide = LETTER * len(row["short"]) * unit * (1 if "right" in row["corner"] else -1)
+            high = LINE / 2 * unit * (1 if "above" in row["corner"] else -1)
+            places += [
+                (row["specificity"] + part * wide, row["sensitivity"] + high)
+                for part in (0.25, 0.5, 0.75, 1.0)
+            ]
+    return np.array(places).reshape(-1, 2)
+
+
+def _crowd(taken: NDArray[np.float64], x: float, y: float, reach: float) -> int:
+    """Count what is near a place."""
+    return int((np.abs(taken - [x, y]).max(axis=1) < reach).sum())
 
 
 def worth_seeing(values: NDArray[np.float64]) -> tuple[float, float]:

@@ -205,6 +205,16 @@ class Estimate:
             self._alarm if self._alarm is not None else Alarm(False, 1.0, np.zeros((0, 0)), (0, 1))
         )
 
+    @property
+    def residuals(self) -> Array:
+        """How much more each pair agrees than the rates explain, in standard errors, (m, m).
+
+        Members of a group that copies have large ones: they agree beyond what is explained by their
+        rates alone. Zero where nothing can be tested.
+        """
+        own = self._chosen().residuals
+        return self.alarm.residuals if own is None else own
+
     def by_prevalence(self) -> list[dict[str, Any]]:
         """Every rate as a function of the prevalence that one would assume.
 

@@ -55,6 +55,7 @@ def plain_choice(choice: Choice) -> dict[str, Any]:
         "gold": choice.gold,
         "curve": [part.tolist() for part in choice.curve],
         "doubt": _plain_doubt(choice.doubt),
+        "residuals": None if choice.residuals is None else choice.residuals.tolist(),
     }
 
 
@@ -88,6 +89,7 @@ def revived_choice(kept: dict[str, Any]) -> Choice:
         (prevalences, sensitivity, specificity),
         kept["gold"],
         optional_array(kept["doubt"]),
+        optional_array(kept.get("residuals")),
     )
 
 

@@ -247,7 +247,7 @@ def show_comparison(compared: Comparison) -> None:
     out.print(f"\nbeyond chance (at 5 % over all of them): {counted(len(changed), 'figure')}")
     for each in changed:
         out.print(_indented(printable(change_words(each)), out.width))
-    if not compared.same_model:
+    if not compared.same_model and None not in compared.dependence:
         words = (str(each) for each in compared.dependence)
         out.print(
             f"the model of shared errors was {', now '.join(words)}: rates may differ by that alone"

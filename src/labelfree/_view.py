@@ -57,6 +57,8 @@ class Graded(Protocol):
     @property
     def alarm(self) -> Alarm: ...
     @property
+    def residuals(self) -> Array: ...
+    @property
     def dependence(self) -> str: ...
     @property
     def groups(self) -> tuple[tuple[str, ...], ...]: ...
@@ -129,6 +131,18 @@ def decimals(low: float | None, high: float | None, *, rough: bool = False) -> i
 def percent(value: float | None, places: int = 0) -> str:
     """``81 %``, or a dash."""
     return "–" if value is None else f"{100 * value:.{places}f} %"
+
+
+def certain(probability: float) -> str:
+    """``97 %``; what is nearly but not quite certain does not read as certain."""
+    if 0.9995 <= probability < 1:
+        return "> 99.9 %"
+    return percent(probability, 1 if 0.995 <= probability < 1 else 0)
+
+
+def signed(value: float) -> str:
+    """``+4.5`` or ``−4.5``, with a sign as wide as the other."""
+    return f"{value:+.1f}".replace("-", "\N{MINUS SIGN}")
 
 
 def ends(low: float | None, high: float | None, places: int = 0) -> str:
@@ -218,7 +232,7 @@ def pairs_of(estimate: Graded, most: int = MOST_IN_MAP) -> Pairs | None:
 
     if not is_identified(estimate):
         return None
-    residuals = estimate.alarm.residuals
+    residuals = estimate.residuals
     m = len(residuals)
     if not estimate.alarm.testable or m < 2 or not residuals.any():
         return None
@@ -239,7 +253,11 @@ def pairs_of(estimate: Graded, most: int = MOST_IN_MAP) -> Pairs | None:
         total=m,
         residuals=residuals[np.ix_(places, places)],
         bound=float(-ndtri(ALARM_LEVEL / (m * (m - 1)))),
-        strongest=[(names[i], names[j], float(residuals[i, j])) for i, j in ranked[:MOST_LISTED]],
+        strongest=[
+            (names[i], names[j], float(residuals[i, j]))
+            for i, j in ranked[:MOST_LISTED]
+            if residuals[i, j]
+        ],
         groups=tuple((stretch[0], stretch[-1]) for stretch in stretches),
     )
 
@@ -291,6 +309,7 @@ def confusion_rows(estimate: Graded, most: int | None = None) -> list[Row]:
     labels = [harmless(label) for label in estimate.classes]
     return [
         {
+            "place": i,
             "classifier": harmless(estimate.classifiers[i]),
             "true": labels[true],
             "vote": labels[voted],

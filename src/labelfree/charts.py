@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from labelfree._errors import LabelfreeError, OptionsError
-from labelfree._layout import area_of, equal_lines, named, worth_seeing
+from labelfree._layout import LETTER, area_of, equal_lines, named, worth_seeing
 from labelfree._style import (
     BLUE,
     INK,
@@ -48,6 +48,7 @@ from labelfree._view import (
     prevalence_row,
     rate_rows,
     short,
+    signed,
     with_ends,
 )
 
@@ -60,7 +61,10 @@ MOST_CROSSES = 40  # classifiers whose intervals can be told apart
 MOST_LINES = 40
 MOST_MATRICES = 12
 IMBALANCE_TITLE = "imbalance, and the prevalence that it stands for"
-FAINTEST = 2.0  # times the bound: where the colour of a residual is full, at the least
+FULL = (
+    2.0,
+    5.0,
+)  # times the bound: where the colour of a residual is full, at the least and the most
 
 
 def rates(estimate: Graded) -> LayerChart:
@@ -85,7 +89,9 @@ def rates(estimate: Graded) -> LayerChart:
     rows = rate_rows(estimate)
     crosses = len(rows) <= MOST_CROSSES and rows[0]["sensitivity_low"] is not None
     area = area_of(rows, intervals=crosses)
-    lines = equal_lines(area)
+    names = named(rows, area, SIDE)
+    known = {row["classifier"]: row for row in (*rows, *names)}
+    lines = equal_lines(area, list(known.values()), SIDE, intervals=crosses)
 
     def x(field: str) -> Any:
         return rate_axis(alt.X, field, "specificity", (area.left, area.right))
@@ -99,7 +105,7 @@ def rates(estimate: Graded) -> LayerChart:
         .mark_line(color=MUTED, strokeWidth=1, strokeDash=[2, 4], opacity=0.8, aria=False)
         .encode(*at, detail="line:N"),
         chart_of([line for line in lines if line["words"]])
-        .mark_text(angle=45, align="right", baseline="bottom", dx=-4, color=MUTED, aria=False)
+        .mark_text(angle=45, baseline="bottom", color=MUTED, aria=False)
         .encode(*at, text="words:N"),
     ]
     if crosses:
@@ -111,7 +117,6 @@ def rates(estimate: Graded) -> LayerChart:
     size, opacity = (70, 1.0) if crosses else (36, 0.4)
     points = chart_of(rows).mark_circle(color=BLUE, size=size, opacity=opacity)
     layers.append(points.encode(*at, tooltip=rate_tooltip(crosses), description="said:N"))
-    names = named(rows, area, SIDE)
     for corner in sorted({row["corner"] for row in names}):
         right, above = "right" in corner, "above" in corner
         base = chart_of([row for row in names if row["corner"] == corner])
@@ -163,17 +168,18 @@ def pairs(estimate: Graded) -> LayerChart:
             "There is no map of pairs: the votes leave nothing to test shared errors with; "
             "it takes four classifiers, and votes that determine every rate."
         )
-    full = max(float(np.abs(found.residuals).max()), FAINTEST * found.bound)
+    largest = float(np.abs(found.residuals).max())
+    full = float(np.clip(largest, FULL[0] * found.bound, FULL[1] * found.bound))
     k = len(found.names)
     cells = [
         {
             "one": str(i),
             "other": str(j),
             "residual": round(float(found.residuals[i, j]), 2),
-            "strength": abs(float(found.residuals[i, j])) / full,
+            "strength": min(abs(float(found.residuals[i, j])) / full, 1.0),
             "kind": "more" if found.residuals[i, j] > 0 else "less",
             "pair": f"{found.names[i]} and {found.names[j]}",
-            "said": f"{found.names[i]} and {found.names[j]}: {found.residuals[i, j]:+.1f}",
+            "said": f"{found.names[i]} and {found.names[j]}: {signed(found.residuals[i, j])}",
         }
         for i in range(k)
         for j in range(k)
@@ -393,28 +399,39 @@ def confusion(estimate: Graded) -> FacetChart:
     rows = confusion_rows(estimate, MOST_MATRICES)
     labels = [harmless(label) for label in estimate.classes]
     small = len(labels) > 5
-    axis = alt.Axis(
-        ticks=False, domain=False, labelLimit=70, grid=False, labelFontSize=9 if small else 11
-    )
+    axis = {"ticks": False, "domain": False, "labelLimit": 70, "grid": False}
+    axis |= {"labelFontSize": 9 if small else 11}
+    side = max(120, 26 * len(labels))
+    upright = max(map(len, labels)) * len(labels) > side / LETTER
     base = alt.Chart().encode(
-        alt.X("vote:N", sort=labels, title="vote", axis=axis),
-        alt.Y("true:N", sort=labels, title="true class", axis=axis),
+        alt.X(
+            "vote:N",
+            sort=labels,
+            title="vote",
+            axis=alt.Axis(**axis, labelAngle=-90 if upright else 0),
+        ),
+        alt.Y("true:N", sort=labels, title="true class", axis=alt.Axis(**axis)),
     )
     cell = base.mark_rect(color=BLUE).encode(
         opacity=alt.Opacity(
             "probability:Q", scale=alt.Scale(domain=[0, 1], range=[0.03, 0.75]), legend=None
         ),
         description="said:N",
-        tooltip=["true:N", "vote:N", alt.Tooltip("probability:Q", format=".0%")],
+        tooltip=["classifier:N", "true:N", "vote:N", alt.Tooltip("probability:Q", format=".0%")],
     )
     words = base.mark_text(color=INK, fontSize=8 if small else 11, aria=False).encode(
         text=alt.Text("probability:Q", format=".0%")
     )
-    side = max(90, 26 * len(labels))
-    names = [harmless(name) for name in estimate.classifiers[:MOST_MATRICES]]
+    names = [
+        short(harmless(name), round(side / 7.5)) for name in estimate.classifiers[:MOST_MATRICES]
+    ]
     chart = alt.layer(cell, *([] if len(labels) > 8 else [words]), data=alt.Data(values=rows))
     faceted = chart.properties(width=side, height=side).facet(
-        alt.Facet("classifier:N", sort=names, title=None, header=alt.Header(labelLimit=side)),
+        alt.Facet(
+            "place:O",
+            title=None,
+            header=alt.Header(labelExpr=f"{script_list(names)}[datum.value]", labelLimit=side),
+        ),
         columns=max(1, round(700 / (side + 60))),
     )
     return cast("FacetChart", finished(faceted, "Votes given the true class", width=None))

@@ -6,9 +6,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from labelfree._movement import Movement
-from labelfree._view import Graded, Row, percent, rounded
+from labelfree._view import Graded, Row, certain, percent, rounded
 
-MOST_SPELLED = 12  # classifiers of a pattern whose votes are spelled out
+MOST_SPELLED = 60  # letters of a pattern's votes
+MOST_NAMED = 20  # classifiers whose order is spelled out
+MOST_FLOWS = 8
+MOST_LETTERS = 24  # of two labels that stand in the heading of the votes
+MOST_BALLOTS = 4  # labels of an item whose votes are counted
 
 LISTS = (
     (
@@ -28,38 +32,43 @@ def consensus_section(estimate: Graded, movement: Movement | None) -> Row | None
     labels = [str(label) for label in estimate.classes]
     moved = movement.moved
     k = len(labels)
+    in_heading = k == 2 and sum(map(len, labels)) <= MOST_LETTERS
     clear, tied = float(moved[:k].sum()), float(moved[k].sum())
     changed = clear - float(moved[:k].trace())
-    flows = [
+    flows: list[Row] = [
         {
             "from": labels[i],
             "to": labels[j],
-            "items": rounded(float(moved[i, j])),
-            "count": float(moved[i, j]),
+            "number": float(moved[i, j]),
+            "counted": rounded(float(moved[i, j])),
             "share": _share(float(moved[i, j]), clear),
         }
         for i in range(k)
         for j in range(k)
         if i != j and moved[i, j] > 0
     ]
-    flows.sort(key=lambda flow: -float(str(flow["count"])))
+    flows.sort(key=lambda flow: -flow["number"])
     return {
-        "items": rounded(movement.items),
         "unvoted": rounded(movement.unvoted) if movement.unvoted else "",
         "changed": rounded(changed),
         "share": _share(changed, clear),
         "tied": rounded(tied) if tied else "",
-        "flows": flows[:8],
+        "flows": flows[:MOST_FLOWS],
+        "more_flows": len(flows) > MOST_FLOWS,
         "bars": _bars(movement, k),
         "by_pattern": movement.by_pattern,
         "part": movement.items < 0.999 * estimate.items - movement.unvoted,
-        "labels": labels,
+        "order": list(estimate.classifiers[:MOST_NAMED]),
+        "unnamed": max(len(estimate.classifiers) - MOST_NAMED, 0),
+        "spelled": " : ".join(labels) if in_heading else "",
         "lists": [
             {
                 "name": name,
                 "title": title,
                 "words": words,
-                "rows": [_item(row, estimate.classifiers) for row in getattr(movement, name)],
+                "rows": [
+                    _item(row, None if in_heading else labels) for row in getattr(movement, name)
+                ],
             }
             for name, title, words in LISTS
             if getattr(movement, name)
@@ -73,24 +82,30 @@ def _share(part: float, whole: float) -> str:
     return percent(share, 0 if share == 0 or share >= 0.01 else 1 if share >= 0.001 else 2)
 
 
-def _item(row: dict[str, Any], classifiers: Sequence[str]) -> Row:
+def _item(row: dict[str, Any], labels: Sequence[str] | None) -> Row:
+    """An item as a row; `labels` are those that stand beside their votes, None where the heading has them."""
     item = row["item"]
     if isinstance(item, tuple):
-        spelled = zip(classifiers, item, strict=True)
-        item = (
-            ", ".join(f"{name}: {'–' if vote is None else vote}" for name, vote in spelled)
-            if len(classifiers) <= MOST_SPELLED
-            else " ".join("–" if vote is None else str(vote) for vote in item[:60])
-            + (" …" if len(item) > 60 else "")
-        )
+        item = " ".join("–" if vote is None else str(vote) for vote in item)
+        item = f"{item[:MOST_SPELLED]}…" if len(item) > MOST_SPELLED else item
     return {
         "item": str(item),
-        "items": rounded(row["items"]),
-        "votes": " : ".join(str(count) for count in row["votes"]),
+        "counted": rounded(row["items"]),
+        "votes": _ballots(row["votes"], labels),
         "majority": "tie" if row["majority"] is None else str(row["majority"]),
         "label": str(row["label"]),
-        "certainty": percent(row["certainty"]),
+        "certainty": certain(row["certainty"]),
     }
+
+
+def _ballots(votes: Sequence[int], labels: Sequence[str] | None) -> str:
+    """``5 : 5``, or ``3 cat, 2 dog``: the most frequent first."""
+    if labels is None:
+        return " : ".join(map(str, votes))
+    given = [place for place in range(len(votes)) if votes[place]]
+    given.sort(key=lambda place: -votes[place])
+    words = ", ".join(f"{votes[place]} {labels[place]}" for place in given[:MOST_BALLOTS])
+    return f"{words}, …" if len(given) > MOST_BALLOTS else words
 
 
 def _bars(movement: Movement, k: int) -> list[Row]:

@@ -25,6 +25,7 @@ from labelfree._view import (
     prevalence_row,
     rate_rows,
     rounded,
+    signed,
     with_ends,
 )
 from labelfree.report._figures import NAMED, drawn
@@ -137,8 +138,8 @@ def _tiles(estimate: Graded) -> list[Row]:
     tiles.append(
         {
             "name": "Effective number",
-            "value": f"{estimate.effective_number:.1f}",
-            "small": f"of {m}",
+            "value": _effective(estimate),
+            "small": f"of {m:,}",
             "words": "independent classifiers would tell as much",
             "bar": None,
         }
@@ -159,6 +160,11 @@ def _tiles(estimate: Graded) -> list[Row]:
             }
         )
     return tiles
+
+
+def _effective(estimate: Graded) -> str:
+    number = estimate.effective_number
+    return f"{number:,.1f}" if number < 100 else f"{number:,.0f}"
 
 
 def _bar(row: Row, name: str) -> Row | None:
@@ -269,7 +275,7 @@ def _pairs(estimate: Graded) -> Row | None:
     one, other, largest = found.strongest[0]
     return {
         "svg": drawn(charts.pairs, estimate, "pairs"),
-        "alt": f"Map of pairs of classifiers. The pair with the largest residual is {one} and {other}: {largest:+.1f}.",
+        "alt": f"Map of pairs of classifiers. The pair with the largest residual is {one} and {other}: {signed(largest)}.",
         "raised": estimate.alarm.raised,
         "bound": f"{found.bound:.1f}",
         "shown": len(found.names),
@@ -279,12 +285,12 @@ def _pairs(estimate: Graded) -> Row | None:
             {
                 "one": one,
                 "other": other,
-                "residual": f"{residual:+.1f}",
+                "residual": signed(residual),
                 "beyond": abs(residual) > found.bound,
             }
             for one, other, residual in found.strongest
         ],
-        "effective": f"{estimate.effective_number:.1f}",
+        "effective": _effective(estimate),
         "model": MODELS.get(estimate.dependence, estimate.dependence),
     }
 
