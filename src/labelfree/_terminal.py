@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from labelfree._comparison import Change, Comparison, change_words, p_words
 from labelfree._drift import Drift, Shift
-from labelfree._errors import NotIdentifiedError, counted
+from labelfree._errors import counted
 from labelfree._labelling import Labelled
 from labelfree._panel import Panel
 from labelfree._plan import Plan
@@ -62,20 +62,23 @@ def show_estimate(found: Estimate) -> None:
     """Print the table with its intervals, what else was found, and the verdict."""
     rows = found.table()
     noted = any(row["note"] for row in rows)
-    headers = ("classifier", "votes", "sensitivity", "specificity", "balanced")
+    headers = ("classifier", "votes", *found.rates[:-1], "balanced")
     table = _table((*headers, "note") if noted else headers)
     for row in rows:
         table.add_row(
             printable(row["classifier"]),
             _count(row["votes"]),
-            *(_with_interval(row, rate) for rate in ("sensitivity", "specificity")),
+            *(_with_interval(row, rate) for rate in found.rates[:-1]),
             _figure(row["balanced_accuracy"]),
             *([row["note"]] if noted else []),
         )
     out = _console()
+    two = len(found.classes) == 2
+    of_what = (
+        f"positive is {printable(found.classes[-1])}" if two else f"{len(found.classes)} classes"
+    )
     out.print(
-        f"{counted(len(rows), 'classifier')} on {_count(found.items)} items; "
-        f"positive is {printable(found.classes[-1])}; method {found.method}\n"
+        f"{counted(len(rows), 'classifier')} on {_count(found.items)} items; {of_what}; method {found.method}\n"
     )
     out.print(table)
     _show_whole(out, found)
@@ -87,13 +90,11 @@ def _show_whole(out: Console, found: Estimate) -> None:
     if found.verdict.level == "unidentified":
         out.print(f"\nprevalence {_figure(None)}")
         return
-    share: dict[str, float | None] = {"prevalence": found.prevalence}
-    try:
-        share["prevalence_low"], share["prevalence_high"] = found.interval("prevalence").tolist()
-    except NotIdentifiedError:  # the verdict says why
-        share["prevalence_low"] = share["prevalence_high"] = None
-    out.print(f"\nprevalence {_with_interval(share, 'prevalence')}")
-    if share["prevalence_low"] is not None:
+    shares = found.shares()
+    out.print()
+    for name, share in shares:
+        out.print(f"{printable(name)} {_with_interval(share, 'share')}")
+    if shares[0][1]["share_low"] is not None:
         out.print(f"in parentheses: {_percent(found.level)} intervals")
     number = f"{found.effective_number:.1f} of {len(found.classifiers)}"
     out.print(f"effective number of classifiers: {number}")
