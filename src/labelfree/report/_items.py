@@ -98,7 +98,9 @@ def _item(row: dict[str, Any], labels: Sequence[str] | None) -> Row:
         "item": str(item),
         "counted": rounded(row["items"]),
         "votes": _ballots(row["votes"], labels),
-        "majority": "tie" if row["majority"] is None else short(str(row["majority"]), MOST_OF_A_LABEL),
+        "majority": "tie"
+        if row["majority"] is None
+        else short(str(row["majority"]), MOST_OF_A_LABEL),
         "label": short(str(row["label"]), MOST_OF_A_LABEL),
         "certainty": certain(row["certainty"]),
     }
