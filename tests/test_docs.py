@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 import typer
 
+import labelfree
 from labelfree import _cli, _many_verdict, _terminal, _verdict
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -116,6 +117,19 @@ def test_every_reason_of_a_verdict_is_explained_once():
         assert any(words in sentence for sentence in sentences), words
 
 
+def test_every_public_name_is_in_the_reference():
+    directives = re.findall(r"^\.\. auto\w+:: (\S+)$", (ROOT / "docs" / "api.md").read_text(), re.M)
+    assert {f"labelfree.{each}" for each in labelfree.__all__} <= set(directives)
+
+
+def test_every_page_is_in_the_index():
+    listed = {
+        line for tree in blocks(ROOT / "docs" / "index.md", "{toctree}") for line in tree.split()
+    }
+    pages = {path.stem for path in (ROOT / "docs").glob("*.md")} - {"index"}
+    assert pages <= listed
+
+
 @pytest.mark.parametrize("page", ["CONTRIBUTING.md", "docs/design.md"])
 def test_every_room_has_its_place_on_the_pages_for_developers(page):
     named = set(re.findall(r"`(\w+)(?:\.py)?`", (ROOT / page).read_text()))
@@ -177,6 +191,7 @@ def test_the_page_shows_every_option_and_default_of_a_command(command):
 def test_the_example_in_the_help_of_a_command_runs(command, tmp_path):
     title, example = commands()[command].epilog.split("\n\n")
     assert title == "Example:"
+    assert max(map(len, example.splitlines())) <= 78  # --help would break a longer line
     run_in_shell(example, tmp_path)
 
 

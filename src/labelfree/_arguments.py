@@ -19,6 +19,16 @@ import typer
 
 from labelfree._errors import FileError, OptionsError, listed
 
+
+def one_of(*words: str) -> Callable[[str], list[str]]:
+    """Tell a shell the words that an option knows, for completion."""
+
+    def complete(incomplete: str) -> list[str]:
+        return [word for word in words if word.startswith(incomplete)]
+
+    return complete
+
+
 # How --help and the documentation group the options that many commands share.
 READING, GRADING = "Reading votes", "Grading"
 
@@ -43,7 +53,7 @@ VotesOrEstimate = Annotated[
 VotesFiles = Annotated[
     list[Path],
     typer.Argument(
-        metavar="VOTES...",
+        metavar="VOTES",
         help="File of votes: .csv, .tsv, .parquet, .pq, .jsonl or .ndjson. One row an item and one "
         "column a classifier; or the long form, one row a vote. Or a .tally that tally wrote. "
         "Several files are added up.",
@@ -53,7 +63,7 @@ VotesFiles = Annotated[
 Periods = Annotated[
     list[Path],
     typer.Argument(
-        metavar="PERIODS...",
+        metavar="PERIODS",
         help="Two files or more, one a period, the earliest first: a .tally that tally wrote, a file of votes, or "
         "a .json that estimate --save kept.",
         show_default=False,
@@ -79,7 +89,11 @@ Page = Annotated[
         show_default=False,
     ),
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON and nothing else, for machines.")]
+FLAG = ""  # what stands for the value of an option that has none
+AsJson = Annotated[
+    bool,
+    typer.Option("--json", metavar=FLAG, help="Print JSON and nothing else, for machines."),
+]
 Positive = Annotated[
     str | None,
     typer.Option(
@@ -144,12 +158,16 @@ Duplicates = Annotated[
         help="Long form, where a classifier voted more than once on an item: last keeps the vote that "
         "stands last, drop keeps none of them. By default such votes are refused.",
         rich_help_panel=READING,
+        autocompletion=one_of("last", "drop"),
     ),
 ]
 Method = Annotated[
     str,
     typer.Option(
-        metavar="NAME", help="How to estimate: map, likelihood or tensor.", rich_help_panel=GRADING
+        metavar="NAME",
+        help="How to estimate: map, likelihood or tensor.",
+        rich_help_panel=GRADING,
+        autocompletion=one_of("map", "likelihood", "tensor"),
     ),
 ]
 Ordered = Annotated[
@@ -195,6 +213,7 @@ Dependence = Annotated[
         "ignore does neither; a group as ann,bob is taken to copy one another. Groups may be given "
         "several times.",
         rich_help_panel=GRADING,
+        autocompletion=one_of("auto", "test", "ignore"),
     ),
 ]
 Level = Annotated[
@@ -217,6 +236,7 @@ Vector = Annotated[
         metavar="NAME",
         help="How the rank-one vector is found: triplets, log-linear or iterated.",
         rich_help_panel=GRADING,
+        autocompletion=one_of("triplets", "log-linear", "iterated"),
     ),
 ]
 

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 NARROWEST = 80  # columns; in a narrower terminal lines break, where Rich would drop figures
+MOST_PERIODS = 3  # whose rates stand side by side in 80 columns
 LEVEL_COLOURS = {"sound": "green", "caution": "yellow", "unidentified": "red"}
 
 # Prevalences that a table of 80 columns has room for; estimates know the rates at each of them.
@@ -266,11 +267,13 @@ def show_drift(found: Drift) -> None:
     out.print(textwrap.fill(f"periods: {items}", out.width, subsequent_indent="  ") + "\n")
     table = _table(("classifier", "sensitivity", "specificity", "corrected p"))
     for each in found.classifiers:
-        cells = [" ".join(map(_figure, values)) for values in each.values.values()]
+        cells = map(_course, each.values.values())
         table.add_row(printable(each.classifier), *cells, _chance(each))
     out.print(table)
-    values = " ".join(map(_figure, found.prevalence.values["prevalence"]))
+    values = _course(found.prevalence.values["prevalence"])
     out.print(f"\nprevalence {values}  {_chance(found.prevalence)}")
+    if len(found.periods) > MOST_PERIODS:
+        out.print("shown: the first and the last period; --json has them all")
     if found.p_value is not None:
         out.print(f"all rates together: {p_words(found.p_value)}")
     names = ", ".join(map(printable, found.drifted)) or "none"
@@ -278,6 +281,13 @@ def show_drift(found: Drift) -> None:
     out.print(textwrap.fill(line, out.width, subsequent_indent="  ", break_on_hyphens=False))
     for reason in found.reasons:
         out.print(_indented(printable(reason), out.width))
+
+
+def _course(values: Sequence[float | None]) -> str:
+    """``0.653 0.540 0.764``, one a period; the first and the last where there are many."""
+    if len(values) > MOST_PERIODS:
+        return f"{_figure(values[0])} … {_figure(values[-1])}"
+    return " ".join(map(_figure, values))
 
 
 def _chance(each: Shift) -> str:
