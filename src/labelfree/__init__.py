@@ -46,6 +46,7 @@ The rooms, in the order that data walks through them (each may call those above 
     _ordered       classes in order: splits at thresholds, rows that rise
     _kinds         classes in order: few numbers a classifier
     _starts        K classes: where the search for them starts
+    _item_types    two types of items: on some, votes follow a matrix common to all
     _shared_prior  rare classifiers lend strength from all: the pool's pseudo-votes
     _multiclass    K classes: from the tally to confusion matrices
     _panel         which few of many classifiers to keep
