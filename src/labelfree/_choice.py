@@ -14,7 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labelfree._consensus import Rule, posterior_rule, tempered_rule
-from labelfree._dependence import effective_number, separation, standardised_residuals
+from labelfree._dependence import (
+    bounded_p_value,
+    effective_number,
+    separation,
+    standardised_residuals,
+)
 from labelfree._difficulty import (
     LEAST_SLOPE,
     MOST_LOG_ODDS,
@@ -178,8 +183,14 @@ def _explained(
     covariance = covariance_of_groups(blocks, model, prior, prevalence)
     if covariance is None:
         return False
-    residuals = standardised_residuals(seen, model.marginal(), covariance, blocks.tally.sample_size)
-    return largest_cross_residual(residuals, model.partition) < most_across(len(residuals), chance)
+    marginal = model.marginal()
+    residuals = standardised_residuals(seen, marginal, covariance, blocks.tally.sample_size)
+    largest = largest_cross_residual(residuals, model.partition)
+    if largest < most_across(len(residuals), chance):
+        return True
+    # Good classifiers seldom err together, and few such items make large residuals by chance.
+    residuals[~across(model.partition)] = 0.0
+    return bounded_p_value(seen, marginal, residuals) > chance
 
 
 def most_across(classifiers: int, chance: float) -> float:
