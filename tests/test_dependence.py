@@ -326,6 +326,15 @@ def test_what_is_known_holds_under_every_method_and_model(method, shared, gold):
     assert estimate.sensitivity[3] == pytest.approx(believed, abs=0.01)
     low, high = estimate.interval("balanced_accuracy")[3]
     assert low <= (estimate.sensitivity[3] + other) / 2 <= high
+    low, high = estimate.interval("sensitivity")[3]
+    assert high - low <= 0.01  # the prior tells as much as 100 000 votes
+    assert low <= estimate.sensitivity[3] <= high
+    for row in estimate.by_prevalence():
+        if row["classifier"] == "classifier_2":
+            assert row["sensitivity"] == pytest.approx(fixed, abs=1e-6)
+    if estimate.dependence == "difficulty":
+        mean = estimate.probability(votes).mean()
+        assert mean == pytest.approx(0.58, abs=1e-3)
     wide = np.diff(estimate.interval("sensitivity"))[[0, 2]]
     assert (wide > 0.005).all()  # what is not known still has its error
 
