@@ -54,6 +54,7 @@ The rooms, in the order that data walks through them (each may call those above 
     _tensors       K classes from second and third moments: three groups, completion
     _groups        which classifiers share errors: pointer, candidates, choice
     _dependence    do the classifiers err independently? the alarm
+    _known         fixed rates stay as they are, Beta priors pull
     _choice        which model the answer comes from
     _verdict       may the numbers be relied on?
     _many_verdict  what the votes of K classes say for and against the answer
