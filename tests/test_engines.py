@@ -18,6 +18,7 @@ from labelfree._engines import engine_table
 from labelfree._expressions import answered
 from labelfree._products import Block
 
+from .engines import EAGER, LAZY, held_by, home
 from .sentences import refused
 
 NAMES = ["count", "a b", 'it\'s "so" `q`.x', "<script>", "n", "É"]
@@ -29,8 +30,6 @@ PAIRS = {
 }
 ARROW = {"int": pa.int64(), "str": pa.string(), "bool": pa.bool_(), "float with NaN": pa.float64()}
 
-EAGER = ["pandas", "polars", "pyarrow"]
-LAZY = ["polars lazy", "duckdb", "ibis", "dask", "spark"]
 NEVER_EMPTY = {"dask"}  # Dask makes no frame without a row from an empty one
 
 
@@ -52,32 +51,7 @@ def table_of(kind="str", items=400, seed=3):
 @pytest.fixture
 def engine(request):
     """engine(name, table) -> the table as that engine holds it."""
-
-    def make(name, table):
-        if name == "spark":
-            session = request.getfixturevalue("spark_session")
-            return session.createDataFrame(table).repartition(4)
-        return {
-            "pandas": lambda: table.to_pandas(types_mapper=pd.ArrowDtype),
-            "polars": lambda: pl.from_arrow(table),
-            "pyarrow": lambda: table,
-            "polars lazy": lambda: pl.from_arrow(table).lazy(),
-            "duckdb": lambda: duckdb.from_arrow(table),
-            "ibis": lambda: ibis.memtable(table),
-            "dask": lambda: dd.from_pandas(
-                table.to_pandas(types_mapper=pd.ArrowDtype), npartitions=3
-            ),
-        }[name]()
-
-    return make
-
-
-def home(answer):
-    """An answer of any kind as a pandas frame."""
-    for way in ("to_pyarrow", "toArrow", "to_pandas", "compute", "df", "collect"):
-        if hasattr(answer, way):
-            answer = getattr(answer, way)()
-    return answer.to_pandas() if isinstance(answer, pl.DataFrame | pa.Table) else answer
+    return lambda name, table: held_by(name, table, request)
 
 
 @pytest.mark.parametrize("kind", PAIRS)

@@ -139,6 +139,16 @@ def _is_written(text: nw.Expr, label: Label) -> nw.Expr:
     return text == str(label)
 
 
+def is_empty(column: nw.Expr, kind: Any) -> nw.Expr:
+    """Tell which cells hold nothing: null, and NaN where there can be one."""
+    return column.is_null() | column.is_nan() if kind.is_float() else column.is_null()
+
+
+def flag(condition: nw.Expr) -> nw.Expr:
+    """Write a condition as 1 and 0."""
+    return nw.when(condition).then(nw.lit(1, nw.Int64)).otherwise(nw.lit(0, nw.Int64))
+
+
 def balanced(
     terms: Sequence[nw.Expr], join: Callable[[nw.Expr, nw.Expr], nw.Expr] = add
 ) -> nw.Expr:
@@ -168,12 +178,20 @@ def counted_there(table: EngineTable, names: tuple[str, ...] | None, item: str |
     Table
         One row a pattern, with counts.
     """
+    names = vote_columns(table, names, item)
+    votes = [table.column(name).alias(f"v{place}") for place, name in enumerate(names)]
+    return pattern_table(names, counted_patterns(table.frame.select(*votes), len(names)))
+
+
+def vote_columns(
+    table: EngineTable, names: tuple[str, ...] | None, item: str | None
+) -> tuple[str, ...]:
+    """Pick the columns that hold votes, and look at their types."""
     names = chosen(table.names, names, item)
     check_size(1, len(names))
     for name in names:
         check_kind(name, table.kind(name))
-    votes = [table.column(name).alias(f"v{place}") for place, name in enumerate(names)]
-    return pattern_table(names, counted_patterns(table.frame.select(*votes), len(names)))
+    return names
 
 
 def counted_patterns(votes: nw.LazyFrame[Any], width: int) -> Frame:

@@ -129,7 +129,8 @@ def estimate(
     facts = facts_of(known, counted.classifiers)
     findings = Findings()
     walk = Walk(counted, method, vector, prevalence, prior, facts, known_items)
-    look_for_signal(findings, walk.seen, counted.sample_size, counted.classifiers)
+    size = counted.stands_for if np.isfinite(counted.sample_size) else counted.sample_size
+    look_for_signal(findings, walk.of_all, size, counted.classifiers)
     choice, tested, curve = None, None, None
     if not findings.fatal:
         choice, tested = walk.choose(dependence, groups)
@@ -143,10 +144,10 @@ def estimate(
         classes=counted.classes,
         method=method,
         level=level,
-        items=int(counted.items) if whole else counted.items,
+        items=int(counted.stands_for) if whole else counted.items,
         patterns=len(counted),
-        votes=tuple(int(count) if whole else float(count) for count in walk.seen.votes),
-        notes=_notes(walk.seen),
+        votes=tuple(int(count) if whole else float(count) for count in walk.of_all.votes),
+        notes=_notes(walk.of_all),
         converged=choice is not None and walk.converged and choice.converged,
         verdict=findings.verdict(),
         reading=reading,
@@ -154,7 +155,8 @@ def estimate(
         _alarm=tested,
         _vector=walk.found.vector if choice is not None else None,
         origin=origin_of(counted, graded, curve),
-        _seen=to_compare_on(counted),
+        _seen=to_compare_on(counted.alone()),
+        sample=None if counted.whole is None else int(counted.items),
     )
 
 

@@ -71,6 +71,9 @@ class Estimate:
     origin : Origin or None
         How it was computed: version, options, hash of the votes, the likelihood over the imbalance.
         None for an estimate saved by a labelfree that did not note it.
+    sample : int or None
+        Where the votes live in an engine and are of so many classifiers that patterns do not repeat: items
+        of the seeded sample that the likelihood was climbed on. The moments are those of all items.
     """
 
     classifiers: tuple[str, ...]
@@ -89,6 +92,7 @@ class Estimate:
     _vector: Array | None = field(repr=False)
     origin: Origin | None = field(default=None, repr=False)
     _seen: Tally | None = field(default=None, repr=False)  # votes to compare panels on; not saved
+    sample: int | None = None
 
     # --- numbers ------------------------------------------------------------------------------
 
@@ -336,6 +340,8 @@ class Estimate:
         if ends is not None:
             share["prevalence_low"], share["prevalence_high"] = ends
         lines = [f"prevalence {with_interval(share, 'prevalence')}"]
+        if self.sample is not None:
+            lines.append(f"the likelihood is that of a sample of {self.sample:,} items")
         if self.dependence != "independent":
             lines.append(
                 f"worth {self.effective_number:.1f} independent classifiers ({self.dependence})"
@@ -557,6 +563,7 @@ class Estimate:
             "classes": list(self.classes),
             "items": self.items,
             "patterns": self.patterns,
+            "sample": self.sample,
             "prevalence": self.prevalence if known else None,
             "prevalence_interval": self.interval("prevalence").tolist() if determined else None,
             "imbalance": self.imbalance if known else None,
@@ -622,6 +629,7 @@ def _revived(kept: dict[str, Any]) -> Estimate:
         level=kept["level"],
         items=kept["items"],
         patterns=kept["patterns"],
+        sample=kept.get("sample"),
         votes=tuple(row["votes"] for row in rows),
         notes=tuple(row["note"] for row in rows),
         converged=kept["converged"],
