@@ -130,6 +130,7 @@ def _learned(
 def _first_labels(table: EngineTable, names: tuple[str, ...]) -> tuple[Coded, ...]:
     votes = [table.column(name).alias(f"v{place}") for place, name in enumerate(names)]
     first = collected(table.frame.select(*votes).head(FIRST_ROWS), "looking for the labels")
+    check_size(len(first), len(names))
     return tuple(_coded(name, first, place) for place, name in enumerate(names))
 
 
@@ -172,15 +173,17 @@ class _Coded:
         """Columns v0, v1 … of codes, and the two hashes of each row's pattern."""
         codes = [self._code(name).alias(f"v{place}") for place, name in enumerate(self.names)]
         columns = [nw.col(f"v{place}") for place in range(len(self.names))]
-        salts = np.random.default_rng(0).integers(1, PRIME, len(self.names) + 2).tolist()
+        # Salts beyond 2³²: DuckDB below Ibis takes smaller ones, and what is made of them, for 32 bits.
+        salts = np.random.default_rng(0).integers(1 << 32, 1 << 33, len(self.names) + 2).tolist()
         total = balanced([each * salt for each, salt in zip(columns, salts, strict=False)])
         first = nw.col("first")
         coded = self.table.frame.select(*codes)
-        # Codes of −1 make a sum smaller, but never below −PRIME · m; as much is added to keep it positive.
-        coded = coded.with_columns(((total + PRIME * len(columns)) % PRIME).alias("first"))
+        # Codes of −1 make a sum smaller, but never below −2³³ m; as much is added to keep it positive.
+        coded = coded.with_columns(((total + (1 << 33) * len(columns)) % PRIME).alias("first"))
         coded = coded.with_columns(((first * first + salts[-2]) % PRIME).alias("first"))
         return coded.with_columns(
-            (first % BUCKETS).alias("bucket"), ((first * first + salts[-1]) % PRIME).alias("draw")
+            (first % BUCKETS).alias("bucket"),
+            ((first * first + salts[-1]) % PRIME).alias("draw"),
         )
 
     def _code(self, name: str) -> nw.Expr:
@@ -191,8 +194,7 @@ class _Coded:
             given = is_vote(column, kind, label)
             if given is not None:
                 code = nw.when(given).then(nw.lit(value, nw.Int64)).otherwise(code)
-        code = nw.when(is_empty(column, kind)).then(nw.lit(0, nw.Int64)).otherwise(code)
-        return code.cast(nw.Int64)  # Ibis takes the least type that holds the literals, and overflows it
+        return nw.when(is_empty(column, kind)).then(nw.lit(0, nw.Int64)).otherwise(code)
 
     @cached_property
     def _counted(self) -> Frame:
@@ -314,11 +316,11 @@ class _Coded:
         votes, places = self._votes(), range(len(powers))
         columns = []
         for power in range(3 if self.complete else 6):
-            terms = [nw.col(f"x{i}") * float(above[i, power]) for i in places]
+            terms = [_number(f"x{i}") * float(above[i, power]) for i in places]
             if self.complete:
                 terms.append(nw.lit(float(negative[:, power].sum())))
             else:
-                terms += [nw.col(f"w{i}") * float(negative[i, power]) for i in places]
+                terms += [_number(f"w{i}") * float(negative[i, power]) for i in places]
             columns.append(balanced(terms).alias(f"p{power}"))
         powers_of = votes.select(*columns)
         p = [nw.col(f"p{power}") for power in range(len(columns))]
@@ -334,6 +336,11 @@ class _Coded:
 
 def _triple(p1: Any, p2: Any, p3: Any) -> Any:
     return (p1 * p1 * p1 - p1 * p2 * 3.0 + p3 * 2.0) / 6.0
+
+
+def _number(name: str) -> nw.Expr:
+    # DuckDB below Ibis multiplies whole numbers and fractions as decimals, and runs out of digits.
+    return nw.col(name).cast(nw.Float64)
 
 
 def _numbers(frame: Frame, name: str) -> Array:
