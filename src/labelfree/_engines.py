@@ -89,9 +89,9 @@ def engine_table(votes: Any) -> EngineTable | None:
         return None  # which whoever reads frames says
     if not isinstance(frame, nw.LazyFrame):
         return None
-    if frame.implementation.is_polars() and nw.Object in frame.collect_schema().dtypes():
-        return None  # which Polars cannot group; so it is collected
     schema = in_engine("looking at the columns", frame.collect_schema)
+    if frame.implementation.is_polars() and nw.Object in schema.dtypes():
+        return None  # which Polars cannot group; so it is collected
     own = by_name(schema.names())
     placed = [f"c{place}" for place in range(len(own))]
     if hasattr(votes, "toDF"):  # Spark renames by place, and so any name will do
@@ -235,13 +235,14 @@ def collected(frame: nw.LazyFrame[Any], stage: str) -> Frame:
 
 
 def _brought(frame: nw.LazyFrame[Any]) -> Frame:
-    """Spark and DuckDB bring tables by way of PyArrow, and rows without it."""
+    """Spark and DuckDB bring tables by way of PyArrow, and rows without it; Polars reads in pieces if told to."""
     native: Any = frame.to_native()
     kind = frame.implementation
     if find_spec("pyarrow") is None and (kind.is_pyspark() or kind.is_duckdb()):
         rows = native.collect() if kind.is_pyspark() else native.fetchall()
         return _from_rows(rows, frame.collect_schema())
-    return frame.collect()
+    # Polars would lay the whole table out first, as it does by itself, and may have no room for it.
+    return frame.collect(engine="streaming") if kind.is_polars() else frame.collect()
 
 
 def _from_rows(rows: Sequence[Sequence[Any]], schema: Mapping[str, Any]) -> Frame:
