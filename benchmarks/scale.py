@@ -11,7 +11,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -27,6 +27,7 @@ TIMES_GROUP_BY, PEAK_MB = 1.5, 1000
 EXPONENT = 1.05
 SPARK_MORE = 2.0  # seconds beyond Spark's own group-by
 BLOCK = 10**6
+SHAPES = ((3, 10**6), (10, 10**6), (30, 10**5), (100, 10**5), (300, 10**4), (1000, 10**4))
 # Programs start from compiled modules, as they do where they are installed.
 ENVIRONMENT = {key: each for key, each in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
 GROUP_BY = """
@@ -132,17 +133,37 @@ def items() -> None:
     row("exponent of the growth, n = 10⁶ … 10⁸", slope(sizes[1:], times[1:]), EXPONENT, "")
 
 
+def of_shape(items: int, classifiers: int) -> tuple[float, float, float]:
+    """Seconds of counting, and of an estimate by method map and by method tensor."""
+    table = votes(items, classifiers).astype(np.int8)
+    return (
+        seconds(lambda: lf.tally(table), 3),
+        seconds(lambda: lf.estimate(table, dependence="ignore"), 1),
+        seconds(lambda: lf.estimate(table, dependence="ignore", method="tensor"), 1),
+    )
+
+
 def classifiers() -> None:
     """In memory, by number of classifiers."""
-    print("\nin memory, by classifiers: seconds of lf.estimate, method map and tensor")
-    for m, n in ((3, 10**6), (10, 10**6), (30, 10**6), (100, 10**5), (300, 10**5), (1000, 10**4)):
-        table = votes(n, m).astype(np.int8)
-        found = [
-            seconds(lambda method=method: lf.estimate(table, method=method, dependence="ignore"), 1)
-            for method in ("map", "tensor")
-        ]
-        counted = seconds(lambda: lf.tally(table), 3)
-        print(f"  m={m:<6}n={n:<10,}tally {counted:8.3f} s  map {found[0]:8.3f} s  tensor {found[1]:8.3f} s")
+    print(
+        "\nin memory, by classifiers: seconds of lf.tally, and of lf.estimate by map and by tensor"
+    )
+    for m, n in SHAPES:
+        counted, by_map, by_tensor = of_shape(n, m)
+        print(
+            f"  m={m:<6}n={n:<10,}tally {counted:8.3f} s  map {by_map:8.3f} s  tensor {by_tensor:8.3f} s"
+        )
+
+
+def of_wide(table: Callable[[], object]) -> tuple[float, float, lf.Tally]:
+    """Seconds of counting a wide table in its engine, and of the pass for the third moments."""
+    found = lf.tally(table())
+    powers = np.random.default_rng(1).normal(size=(len(found.classifiers), 2, 6))
+    return (
+        seconds(lambda: lf.tally(table()), 1),
+        seconds(lambda: found.whole.triples(powers), 1),
+        found,
+    )
 
 
 def wide() -> None:
@@ -151,15 +172,14 @@ def wide() -> None:
 
     with TemporaryDirectory() as folder:
         path = write(Path(folder) / "wide.parquet", 10**6, 60)
-        print("\n60 classifiers × 10⁶ items in an engine: seconds of lf.tally, and of the third moments")
+        print(
+            "\n60 classifiers × 10⁶ items in an engine: seconds of lf.tally, and of the third moments"
+        )
         for name, table in {
             "Polars": lambda: pl.scan_parquet(path),
             "DuckDB": lambda: duckdb.read_parquet(str(path)),
         }.items():
-            found = lf.tally(table())
-            powers = np.random.default_rng(1).normal(size=(60, 2, 6))
-            counted = seconds(lambda table=table: lf.tally(table()), 1)
-            third = seconds(lambda found=found: found.whole.triples(powers), 1)
+            counted, third, found = of_wide(table)
             print(f"  {name:<8}{counted:8.2f} s{third:8.2f} s   sample of {found.items:,.0f}")
 
 
@@ -178,7 +198,9 @@ def spark() -> None:
         frame.count()
         base = seconds(lambda: frame.groupBy(frame.columns).count().toPandas(), 3)
         own = seconds(lambda: lf.estimate(frame), 3)
-        print(f"\nSpark, local[2], 10⁷ × 10: its own group-by {base:.2f} s, lf.estimate {own:.2f} s")
+        print(
+            f"\nSpark, local[2], 10⁷ × 10: its own group-by {base:.2f} s, lf.estimate {own:.2f} s"
+        )
         row("lf.estimate less Spark's own group-by, s", own - base, SPARK_MORE, " s")
 
 

@@ -2,9 +2,6 @@
 
 import warnings
 
-import dask.dataframe as dd
-import duckdb
-import ibis
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -305,7 +302,11 @@ def test_files_of_a_lazy_table_that_are_gone_cut_short_or_of_another_type(tmp_pa
     refused(lambda: lf.estimate(pl.scan_parquet([first, second])), "column n", "type")
     whole = second.read_bytes()
     second.write_bytes(whole[: len(whole) // 2])
-    refused(lambda: lf.estimate(pl.scan_parquet([first, second])), "counting the vote patterns in polars", "parquet")
+    refused(
+        lambda: lf.estimate(pl.scan_parquet([first, second])),
+        "counting the vote patterns in polars",
+        "parquet",
+    )
     lazy, spark = pl.scan_parquet(first), spark_session.read.parquet(str(first))
     first.unlink()
     with pytest.raises(lf.FileError, match=r"a\.parquet"):

@@ -20,6 +20,7 @@ from labelfree._engines import (
     EngineTable,
     balanced,
     collected,
+    counted_table,
     counts_of,
     flag,
     is_empty,
@@ -100,18 +101,7 @@ def counted_long(
         for place in range(len(names))
     ]
     counts = counts_of(patterns)
-    laid = Table(
-        names,
-        (),
-        len(counts),
-        lambda *_: None,
-        True,
-        None,
-        lambda: range(len(counts)),
-        lambda _: (),
-        named,
-        counts,
-    )
+    laid = counted_table(names, (), counts, keys=named)
     return laid, replace(found, columns=tuple(digits))
 
 

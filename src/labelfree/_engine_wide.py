@@ -14,6 +14,7 @@ it is worth.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -29,6 +30,7 @@ from labelfree._engines import (
     EngineTable,
     balanced,
     collected,
+    counted_table,
     counts_of,
     flag,
     is_empty,
@@ -49,7 +51,10 @@ FIRST_ROWS = 1000  # in which the labels are looked for; all rows are compared w
 MOST_PAIRED = 256  # classifiers whose pairs are added up in the engine; of more, in the sample
 PRIME = (1 << 31) - 1  # squares of what is left by it fit into 63 bits
 BUCKETS = 1 << 16  # of the census
-HEAVY, MOST_HEAVY = 4.0, 1024  # times the usual bucket; buckets that are searched for shared patterns
+HEAVY, MOST_HEAVY = (
+    4.0,
+    1024,
+)  # times the usual bucket; buckets that are searched for shared patterns
 WORTH = 0.9  # of the items of a sample: below, its counts are scaled down to what it is worth
 TOGETHER, TOGETHER_WITH_MISSING = 10, 6  # classifiers whose votes are one key: some thousand groups
 
@@ -79,29 +84,14 @@ def counted_wide(
     names = vote_columns(table, names, item)
     if len(names) <= REPEATING:
         return None
-    found = _learned(table, names, positive, classes, missing, whole=False)
-    coded = found and _Coded(table, names, found.classes, missing_labels(missing))
-    if coded is None or coded.strangers:
-        found = _learned(table, names, positive, classes, missing, whole=True)
-        coded = _Coded(table, names, found.classes, missing_labels(missing))
+    found, coded = _learned(table, names, positive, classes, missing)
     check_size(int(coded.items), len(names))
     few = np.count_nonzero(coded.census) < BUCKETS // 2
     if few or coded.items * len(names) <= HOME_CELLS:
         return None
     digits, counts, complete = _sampled(coded)
     whole = None if complete else Whole(coded.items, coded.cooccurrence(), coded.triples)
-    laid = Table(
-        names,
-        (),
-        len(counts),
-        lambda *_: None,
-        True,
-        None,
-        lambda: range(len(counts)),
-        lambda _: (),
-        counts=counts,
-        whole=whole,
-    )
+    laid = counted_table(names, (), counts, whole=whole)
     return laid, replace(found, columns=tuple(digits.T))
 
 
@@ -109,22 +99,18 @@ def counted_wide(
 
 
 def _learned(
-    table: EngineTable,
-    names: tuple[str, ...],
-    positive: Label,
-    classes: Any,
-    missing: Any,
-    *,
-    whole: bool,
-) -> Learned | None:
-    """Learn the labels from the first rows, or from all; None where the first do not tell."""
-    parts = _labels_of_each(table, names) if whole else _first_labels(table, names)
-    if whole:
-        return learn(names, parts, positive, classes, missing)
-    try:
-        return learn(names, parts, positive, classes, missing)
-    except LabelfreeError:  # which all rows may refute, or confirm
-        return None
+    table: EngineTable, names: tuple[str, ...], positive: Label, classes: Any, missing: Any
+) -> tuple[Learned, _Coded]:
+    """Learn the labels from the first rows; where all rows hold others, from every column."""
+    first, found, absent = _first_labels(table, names), None, missing_labels(missing)
+    with suppress(LabelfreeError):  # which all rows may refute, or confirm
+        found = learn(names, first, positive, classes, missing)
+    if found is not None:
+        coded = _Coded(table, names, found.classes, absent)
+        if not coded.strangers:
+            return found, coded
+    found = learn(names, _labels_of_each(table, names), positive, classes, missing)
+    return found, _Coded(table, names, found.classes, absent)
 
 
 def _first_labels(table: EngineTable, names: tuple[str, ...]) -> tuple[Coded, ...]:
@@ -203,9 +189,7 @@ class _Coded:
         cast = balanced([flag(each > 0) for each in columns]).alias("votes")
         strange = balanced([flag(each < 0) for each in columns]).alias("strangers")
         grouped = self.frame.select("bucket", cast, strange).group_by("bucket")
-        sums = grouped.agg(
-            nw.len().alias(COUNT), nw.col("votes").sum(), nw.col("strangers").sum()
-        )
+        sums = grouped.agg(nw.len().alias(COUNT), nw.col("votes").sum(), nw.col("strangers").sum())
         return collected(sums, "counting the items")
 
     @property

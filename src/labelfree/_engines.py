@@ -18,7 +18,8 @@ import numpy as np
 from narwhals.exceptions import DuplicateError
 from numpy.typing import NDArray
 
-from labelfree._arrays import Table, check_size
+from labelfree._arrays import Table, Whole, check_size
+from labelfree._columns import Column
 from labelfree._frames import (
     Frame,
     by_name,
@@ -207,6 +208,18 @@ def pattern_table(names: tuple[str, ...], patterns: Frame) -> Table:
     columns = tuple(
         series_column(name, patterns.get_column(f"v{place}")) for place, name in enumerate(names)
     )
+    return counted_table(names, columns, counts)
+
+
+def counted_table(
+    names: tuple[str, ...],
+    columns: tuple[Column, ...],
+    counts: NDArray[np.float64],
+    *,
+    keys: tuple[Any, ...] = (),
+    whole: Whole | None = None,
+) -> Table:
+    """Lay out a row a pattern with its count; such rows are no items, and nothing is given back by them."""
     return Table(
         names,
         columns,
@@ -216,7 +229,9 @@ def pattern_table(names: tuple[str, ...], patterns: Frame) -> Table:
         None,
         lambda: range(len(counts)),
         lambda _: (),
-        counts=counts,
+        keys,
+        counts,
+        whole,
     )
 
 
