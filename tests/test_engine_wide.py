@@ -1,6 +1,7 @@
 """Wide tables in an engine: sums over all items there, exact; a sample at home, the same from every engine."""
 
 import numpy as np
+import polars as pl
 import pyarrow as pa
 import pytest
 
@@ -8,6 +9,7 @@ import labelfree as lf
 from labelfree import _engine_wide, simulate
 from labelfree._moments import moments, moments_of_all, third_moment_ratio
 from labelfree._products import Blocks
+from labelfree._tally import tally_files
 
 from .engines import LAZY, held_by
 from .sentences import refused
@@ -206,3 +208,21 @@ def test_an_empty_wide_table(engine, name):
         pytest.skip("Dask makes no frame without a row from an empty one")
     empty = table_of(codes_of(0.0)).slice(0, 0)
     assert refused(lambda: lf.tally(engine(name, empty))) == refused(lambda: lf.tally(empty))
+
+
+def test_wide_files_of_very_many_rows_are_read_as_a_lazy_table(engine, monkeypatch, tmp_path):
+    monkeypatch.setattr("labelfree._large_files.LARGE_CELLS", 100)
+    table = pl.from_arrow(table_of(codes_of(0.1)))
+    paths = [tmp_path / "a.parquet", tmp_path / "b.parquet"]
+    for path, part in zip(paths, (table[:1000], table[1000:]), strict=True):
+        part.write_parquet(path)
+    monkeypatch.setattr("labelfree._tally.REPEATING", 5)
+    assert lf.tally(paths) == lf.tally(table)  # not so many rows
+    monkeypatch.setattr("labelfree._large_files.WIDE_ROWS", 2000)
+    found = lf.tally(paths)
+    assert found == lf.tally(engine("polars lazy", table_of(codes_of(0.1))))
+    assert found.stands_for == ITEMS
+    assert tally_files(paths, whole=True) == lf.tally(table)
+    assert lf.tally(paths, classifiers=NAMES[:4]) == lf.tally(table, classifiers=NAMES[:4])
+    paths[1].write_bytes(paths[1].read_bytes()[:500])
+    refused(lambda: lf.tally(paths), "b.parquet")

@@ -19,9 +19,10 @@ from numpy.typing import ArrayLike, NDArray
 from labelfree._arrays import check_size
 from labelfree._batches import Gathered, in_batch, is_text_file, numbered, pieces_of
 from labelfree._counting import Counts, count_dense, merged_dense, merged_sparse
+from labelfree._engine_wide import REPEATING
 from labelfree._errors import OptionsError, VotesError, counted, listed
 from labelfree._labels import asked_classes, look_at_labels
-from labelfree._large_files import LargeFile, is_large, paths_in, with_types
+from labelfree._large_files import LargeFile, is_large, paths_in, scanned_if_wide, with_types
 from labelfree._patterns import Shape, Words, codes_of_words, words_of_codes
 from labelfree._tally_file import FORMAT, VERSION, is_tally_file, read_tally, write_tally
 from labelfree._votes import Label, UnexpectedLabelError, Votes, Whole, read_votes
@@ -556,11 +557,20 @@ def _union(tallies: Sequence[Tally]) -> Tally:
     return _together(tallies, tuple(classifiers), tuple(classes))
 
 
-def tally_files(paths: Sequence[str | os.PathLike[str]], **options: Any) -> Tally:
-    """Add up files: tallies as they are, and votes counted with the classes of the tallies, where there are any."""
+def tally_files(
+    paths: Sequence[str | os.PathLike[str]], *, whole: bool = False, **options: Any
+) -> Tally:
+    """Add up files: tallies as they are, and votes counted with the classes of the tallies, where there are any.
+
+    With `whole` every pattern is counted, where of many classifiers on very many items a sample would do.
+    """
     paths = paths_in(list(paths)) or []
     kept = [Tally.load(path) for path in paths if is_tally_file(path)]
     others = [path for path in paths if not is_tally_file(path)]
+    if not (whole or kept) and options.get("classifier") is None and options.get("vote") is None:
+        lazy = scanned_if_wide(others, REPEATING)
+        if lazy is not None:
+            return tally(lazy, **options)
     if others:
         if kept and options.get("classes") is None and options.get("positive") is None:
             options = {**options, "classes": kept[0].classes}
