@@ -58,7 +58,7 @@ class Choice:
     ----------
     dependence : {"independent", "groups", "difficulty"}
     model : Model
-        Rates and prevalence.
+        Rates and class probabilities.
     spread : Spread or None
         Of the rates; None where the information is singular.
     rule : Rule
@@ -70,8 +70,9 @@ class Choice:
     converged : bool
     slope : float
         τ, by which the independent model's log-odds are tempered; 1 where they are not.
-    curve : tuple of arrays (G,), (G, m), (G, m)
-        Assumed prevalences, and the sensitivities and specificities under each.
+    curve : tuple of arrays (G,), (G, m), (G, m), or None
+        Assumed prevalences, and the sensitivities and specificities under each; None for more than two
+        classes.
     gold : int
         Items with gold labels that it was checked by.
     doubt : (D, D) array or None
@@ -89,7 +90,7 @@ class Choice:
     groups: tuple[tuple[int, ...], ...]
     converged: bool
     slope: float
-    curve: tuple[Array, Array, Array]
+    curve: tuple[Array, Array, Array] | None
     gold: int = 0
     doubt: Array | None = None
     residuals: Array | None = None

@@ -17,6 +17,7 @@ from labelfree._intervals import covariance_of_votes, jackknife
 from labelfree._latent_class import Fit, Model, Prior, fit
 from labelfree._moments import moments
 from labelfree._options import Facts, is_word
+from labelfree._origin import likelihood_curve
 from labelfree._products import Block, Blocks
 from labelfree._rank_one import RankOne, rank_one
 from labelfree._rates import clipped, rates, smallest_rate
@@ -30,11 +31,39 @@ from labelfree._verdict import (
     look_at_search,
     look_at_sign,
     look_at_unanimity,
+    look_for_signal,
 )
+from labelfree._walked import Walked
 
 Array = NDArray[np.float64]
 
 CLEAR = 0.25  # of the largest |v|: smaller entries do not vouch for the sign
+
+
+def walk_two(
+    findings: Findings,
+    walk: Walk,
+    *,
+    dependence: Any,
+    groups: Sequence[Sequence[int]],
+    level: float,
+) -> Walked:
+    """Go from the tally to the answer, and tell the verdict what was noticed."""
+    counted, seen = walk.blocks.tally, walk.seen
+    look_for_signal(findings, seen, counted.sample_size, counted.classifiers)
+    if findings.fatal:
+        return Walked(None, None, seen.votes, seen.constant, converged=False)
+    choice, tested = walk.choose(dependence, groups)
+    look(findings, walk, choice, tested, level, asked=not is_word(dependence, "ignore"))
+    return Walked(
+        choice,
+        tested,
+        seen.votes,
+        seen.constant,
+        walk.converged and choice.converged,
+        walk.found.vector,
+        likelihood_curve(walk.blocks, seen, walk.found.vector),
+    )
 
 
 class Walk:
