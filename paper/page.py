@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from os.path import relpath
 from pathlib import Path
 from typing import Any
@@ -30,15 +31,19 @@ def written(settings: Settings) -> str:
     )
     environment.filters.update(
         three=three,
-        signed=lambda x: f"{x:+.3f}",
-        four=lambda x: f"{x:.4f}",
         two=lambda x: f"{x:.2f}",
+        minus=minus,
     )
     template = environment.from_string(TEMPLATE.read_text(encoding="utf-8"))
     return template.render(
         tables=Tables(settings), figure=Figure(settings), settings=settings, sets=SETS,
-        nearest=ensembles.NEAREST, weka=ensembles.WEKA, data=Real(settings),
+        nearest=ensembles.NEAREST, data=Real(settings), minus=minus,
     )  # fmt: skip
+
+
+def minus(value: float) -> str:
+    """Give a figure with two digits and a true minus sign."""
+    return f"{value:.2f}".replace("-", "−")
 
 
 def three(value: float) -> str:
@@ -46,22 +51,31 @@ def three(value: float) -> str:
 
 
 class Figure:
-    """Links to the charts, as seen from the page."""
+    """Charts as seen from the page, each with what the source reports and what is seen here beside it."""
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
 
-    def __call__(self, name: str, says: str) -> str:
-        file = self.settings.figures / f"{name}.svg"
-        if not file.is_file():
+    def there(self, name: str) -> bool:
+        return self._file(name).is_file()
+
+    def _file(self, name: str) -> Path:
+        return self.settings.figures / f"{name}.svg"
+
+    def __call__(self, name: str, shows: str, source: str, here: str) -> str:
+        if not self.there(name):
             return f"(Not drawn in this run: {name}.)"
-        return f"![{says}]({relpath(file, self.settings.page.parent)})"
+        place = relpath(self._file(name), self.settings.page.parent)
+        return (
+            f"![{shows}]({place})\n\n{markdown(['The source', 'Here'], [[source, here]], words=2)}"
+        )
 
 
-def markdown(heads: list[str], rows: list[list[Any]]) -> str:
-    """Lay out a table; the first column is words, the others figures."""
-    lines = [heads, ["---", *["---:"] * (len(heads) - 1)], *rows]
-    return "\n".join("| " + " | ".join(str(cell) for cell in line) + " |" for line in lines)
+def markdown(heads: list[str], rows: list[list[Any]], words: int = 1) -> str:
+    """Lay out a table; the first columns, one unless more are named, are words, the others figures."""
+    lines = [heads, ["---"] * words + ["---:"] * (len(heads) - words), *rows]
+    text = "\n".join("| " + " | ".join(str(cell) for cell in line) + " |" for line in lines)
+    return re.sub(r"(?<![\w-])-(?=\d)", "−", text)  # a true minus sign; not in 1e-05
 
 
 class Tables:
@@ -99,6 +113,21 @@ class Tables:
         ]  # fmt: skip
         return markdown(heads, rows)
 
+    def bias(self) -> dict[str, Any]:
+        """How far the means of both estimates are from the truth: at the least n, and from n = 1000 on."""
+        rows = [row for row in self.rows("artificial") if row["method"] != "known b"]
+        least = min(row["n"] for row in rows)
+
+        def most(chosen: list[dict[str, Any]]) -> float:
+            return max(abs(row["mean"] - row["b"]) for row in chosen)
+
+        return {
+            "least_n": least,
+            "at_least_n": most([row for row in rows if row["n"] == least]),
+            "from_n": most([row for row in rows if row["n"] >= artificial.FITTED_FROM]),
+            "from_ten_thousand": most([row for row in rows if row["n"] >= 10_000]),
+        }
+
     def slopes(self) -> dict[str, Any]:
         """Slopes of the log MSE: a table, and their least and greatest."""
         rows = self.rows("artificial_slopes")
@@ -111,12 +140,12 @@ class Tables:
             ]
             for what, method in dict.fromkeys((row["of"], row["method"]) for row in rows)
         ]
-        steep = [row["slope"] for row in rows if row["of"] == "b"]
+        steep = {what: [row["slope"] for row in rows if row["of"] == what] for what in words}
         heads = ["slope of", *(f"b = {b:g}" for b in artificial.IMBALANCES)]
         return {
             "table": markdown(heads, sorted(lines)),
-            "least": min(steep),
-            "most": max(steep),
+            "least": {what: min(each) for what, each in steep.items()},
+            "most": {what: max(each) for what, each in steep.items()},
             "hold": all(-1.1 <= row["slope"] <= -0.9 for row in rows),
             "from_n": rows[0]["from_n"],
         }
@@ -182,64 +211,70 @@ class Tables:
 
     def bound(self) -> str:
         of = {(row["b"], row["n"], row["method"]): row for row in self.rows("bound")}
-
-        def cell(row: dict[str, Any]) -> str:
-            marked = "\\*" if row["refused"] else ""
-            return f"{_short(row['b_over_bound'])} / {_short(row['rates_over_bound'])}{marked}"
-
         rows = [
-            [f"b = {b:g}, n = {n:,}", *(cell(of[b, n, method]) for method in beyond.BOUND_METHODS)]
-            for b, n in beyond.BOUND_CELLS
+            [method, *(_over_bound(of[b, n, method]) for b, n in beyond.BOUND_CELLS)]
+            for method in beyond.METHODS
         ]
-        return markdown(["b / rates", *beyond.BOUND_METHODS], rows)
+        heads = [f"b = {b:g}, n = {n:,}" for b, n in beyond.BOUND_CELLS]
+        return markdown(["b / rates", *heads], rows)
 
-    def refused(self) -> dict[str, float]:
-        """Return by method the share of data sets on which it refused, where it ever did."""
-        rows = [row for row in self.rows("bound") if row["refused"]]
-        return {
-            f"{row['method']} at b = {row['b']:g}, n = {row['n']:,}": row["refused"]
-            / (row["sets"] + row["refused"])
-            for row in rows
-        }
+    def refused(self, name: str = "bound") -> dict[str, float]:
+        """Return by method the largest share of data sets in a cell on which it refused, where it ever did."""
+        shares: dict[str, float] = {}
+        for row in self.rows(name):
+            if row["refused"]:
+                share = row["refused"] / (row["sets"] + row["refused"])
+                shares[row["method"]] = max(share, shares.get(row["method"], 0.0))
+        return shares
 
     def bound_error(self) -> float:
-        """Largest standard error of the ratios, Zhang's apart."""
-        rows = [row for row in self.rows("bound") if row["method"] not in ("Zhang",)]
+        """Largest standard error of the ratios that the chart shows."""
+        rows = [row for row in self.rows("bound") if row["method"] not in beyond.OFF_THE_CHARTS]
         return max(max(row["b_error"], row["rates_error"]) for row in rows)
 
     def missing(self) -> str:
         of = {(row["missing"], row["method"]): row for row in self.rows("missing")}
         rows = [
-            [
-                f"{share:.0%}",
-                *(
-                    f"{_short(of[share, method]['b_over_bound'])} / {_short(of[share, method]['rates_over_bound'])}"
-                    for method in beyond.MISSING_METHODS
-                ),
-                f"{of[share, 'bound']['b_rmse']:.3f} / {of[share, 'bound']['rates_rmse']:.3f}",
-            ]
-            for share in beyond.MISSING
+            [method, *(_over_bound(of[share, method]) for share in beyond.MISSING)]
+            for method in beyond.METHODS
         ]
-        return markdown(["missing", *beyond.MISSING_METHODS, "root of the bound"], rows)
+        of_bound = [of[share, "bound"] for share in beyond.MISSING]
+        rows.append(
+            [
+                "root of the bound",
+                *(f"{row['b_rmse']:.3f} / {row['rates_rmse']:.3f}" for row in of_bound),
+            ]
+        )
+        return markdown(["b / rates", *(f"{share:.0%}" for share in beyond.MISSING)], rows)
 
     def copying(self) -> str:
         rows = self.rows("copying")
         of = {(row["case"], row["method"]): row for row in rows}
+        cases = list(dict.fromkeys(row["case"] for row in rows))
         lines = [
             [
-                case,
+                method,
                 *(
-                    f"{of[case, method]['b']:.3f} / {of[case, method]['rates']:.3f}"
-                    for method in beyond.COPYING_METHODS
+                    f"{_or_none(of[case, method]['b'], '.3f')} / {of[case, method]['rates']:.3f}"
+                    for case in cases
                 ),
             ]
-            for case in dict.fromkeys(row["case"] for row in rows)
+            for method in beyond.METHODS
         ]
-        return markdown(["b / rates", *beyond.COPYING_METHODS], lines)
+        return markdown(["b / rates", *cases], lines)
 
 
-def _short(ratio: float) -> str:
-    return f"{ratio:.2f}" if ratio < 10 else f"{ratio:.0f}"
+def _over_bound(row: dict[str, Any]) -> str:
+    marked = "\\*" if row["refused"] else ""
+    return f"{_short(row['b_over_bound'])} / {_short(row['rates_over_bound'])}{marked}"
+
+
+def _or_none(value: float | None, form: str) -> str:
+    return "–" if value is None else format(value, form)
+
+
+def _short(ratio: float | None) -> str:
+    return _or_none(ratio, ".0f" if ratio is not None and ratio >= 10 else ".2f")
 
 
 class Real:
@@ -253,6 +288,10 @@ class Real:
 
     def runs(self, way: str) -> pl.DataFrame:
         return read(self.settings.results / f"real_runs_{way}.csv")
+
+    def was_run(self, name: str) -> bool:
+        """Tell whether a set is in any of the tables."""
+        return any(self.there(way) and name in self.names(way) for way in ensembles.WAYS)
 
     def names(self, way: str) -> list[str]:
         held = set(self.runs(way)["set"])
@@ -288,6 +327,10 @@ class Real:
                 ]
             )
         return markdown(["above SML by", *(SETS[name].title for name in names)], rows)
+
+    def mean(self, way: str, name: str, method: str) -> float:
+        """Return the mean balanced accuracy."""
+        return _means(self.runs(way), "balanced_accuracy")[name, method][0]
 
     def gain(self, way: str, name: str, method: str = real.ISML, over: str = real.SML) -> dict:
         """Mean gain of a method over another, and in how many realizations it is above."""
