@@ -17,6 +17,7 @@ from paper.style import (
     GREY,
     colour,
     headed,
+    in_rows,
     lane,
     log_scale,
     panel,
@@ -75,7 +76,7 @@ def estimates(table: pl.DataFrame) -> Any:
                 axis=alt.Axis(values=[-0.3, 0, 0.3, 0.6, 0.9], format="~g", labels=not place),
             )
         )
-        parts.append(panel(alt.layer(band, truth, line), titles[method], 330, 270))
+        parts.append(panel(alt.layer(band, truth, line), titles[method], 275, 250))
     return headed(
         alt.hconcat(*parts, spacing=24),
         "Both estimates of b close in on the truth",
@@ -139,8 +140,8 @@ def _falling(
                     *_slope_words(slopes.filter(pl.col("b") == imbalance), methods),
                 ),
                 f"b = {imbalance:g}",
-                235,
-                270,
+                185,
+                250,
             )
             for place, imbalance in enumerate(artificial.IMBALANCES)
         ),
@@ -165,7 +166,7 @@ def _slope_words(slopes: pl.DataFrame, methods: Sequence[str]) -> list[Any]:
     return [
         alt.Chart(pl.DataFrame({"t": [f"{method}: {of[method]:.2f}".replace("-", "−")]}))
         .mark_text(align="left", fontSize=13, fontWeight="bold", color=COLOURS[method])
-        .encode(x=alt.value(10), y=alt.value(258 - 18 * place), text="t:N")
+        .encode(x=alt.value(10), y=alt.value(238 - 18 * place), text="t:N")
         for place, method in enumerate(reversed(methods))
     ]
 
@@ -174,8 +175,9 @@ def classifiers(table: pl.DataFrame) -> Any:
     """MAE of b against m."""
     ends = float(table["mae"].min()) * 0.85, float(table["mae"].max()) * 1.15
     numbers = table["m"].unique().sort().to_list()
-    parts = [
-        panel(
+    parts = []
+    for place, imbalance in enumerate((0.0, 0.3)):
+        lines = (
             alt.Chart(table.filter(pl.col("b") == imbalance))
             .mark_line(point=alt.OverlayMarkDef(size=60, filled=True))
             .encode(
@@ -195,17 +197,18 @@ def classifiers(table: pl.DataFrame) -> Any:
                 ),
                 color=colour(artificial.WAYS, "way"),
                 shape=shape(artificial.WAYS, "way"),
-            ),
-            f"b = {imbalance:g}",
-            330,
-            270,
+            )
         )
-        for place, imbalance in enumerate((0.0, 0.3))
-    ]
+        floor = (
+            alt.Chart(pl.DataFrame({"mae": [artificial.with_labels(imbalance)]}))
+            .mark_rule(strokeDash=[5, 4], color=GREY)
+            .encode(y="mae:Q")
+        )
+        parts.append(panel(alt.layer(floor, lines), f"b = {imbalance:g}", 265, 250))
     return headed(
         alt.hconcat(*parts, spacing=24),
         "More classifiers, smaller error of b; at b = 0 the true v brings nothing",
-        f"tensor method with v estimated and with the true v, and all fitted at once; n = {artificial.APPENDIX_ITEMS:,}, log–log",
+        f"tensor with v estimated, with the true v, and all fitted at once; n = {artificial.APPENDIX_ITEMS:,}; dashed: with the true labels",
     )
 
 
@@ -233,18 +236,18 @@ def bars(table: pl.DataFrame) -> Any:
     parts = []
     for place, (name, title) in enumerate(_titles(table).items()):
         base = alt.Chart(means.filter(pl.col("set") == name)).encode(
-            rows_axis(real.METHODS, "method", bare=place > 0, grid=False)
+            rows_axis(real.METHODS, "method", bare=place % 2 > 0, grid=False)
         )
-        bar = base.mark_bar(height=19).encode(
+        bar = base.mark_bar(height=16).encode(
             alt.X("mean:Q", scale=scale, title="balanced accuracy", axis=axis),
             x2="chance:Q",
             color=colour(real.METHODS, legend=None),
         )
         whisker = base.mark_rule(color="black", strokeWidth=1.5).encode(x="low:Q", x2="high:Q")
         word = base.mark_text(align="left", dx=5, fontSize=12).encode(x="high:Q", text="said:N")
-        parts.append(panel(alt.layer(bar, whisker, word), title, 205, 240))
+        parts.append(panel(alt.layer(bar, whisker, word), title, 265, 190))
     return headed(
-        alt.hconcat(*parts, spacing=14),
+        in_rows(parts, 2, 14),
         "Labels from the votes of ten classifiers: how often they are right",
         "balanced accuracy: mean and one standard deviation over the realizations; bars start at chance",
     )
@@ -279,14 +282,16 @@ def scatter(table: pl.DataFrame) -> Any:
             .mark_circle(size=60, color=COLOURS[real.ISML], opacity=0.8)
             .encode(
                 alt.X("sml:Q", scale=scale, axis=axis, title="error of SML"),
-                alt.Y("isml:Q", scale=scale, axis=axis, title=None if place else "error of i-SML"),
+                alt.Y(
+                    "isml:Q", scale=scale, axis=axis, title=None if place % 2 else "error of i-SML"
+                ),
             )
         )
         better = int((own["isml"] < own["sml"]).sum())
         heads = f"{title}: {better} of {len(own)}"
-        parts.append(panel(alt.layer(shade, diagonal, dots), heads, 205, 205))
+        parts.append(panel(alt.layer(shade, diagonal, dots), heads, 250, 200))
     return headed(
-        alt.hconcat(*parts, spacing=18),
+        in_rows(parts, 2, 24),
         "i-SML errs less than SML where dots lie in the shaded half",
         "1 − balanced accuracy, one dot a realization; over the panels: how many lie there",
     )
@@ -322,19 +327,19 @@ def errors_of_rates(table: pl.DataFrame) -> Any:
                     scale=scale,
                     axis=alt.Axis(tickCount=4, format="~g"),
                 ),
-                rows_axis(methods, "method", bare=place > 0),
+                rows_axis(methods, "method", bare=place % 2 > 0),
                 lane(of),
                 quantity(of),
                 quantity(of, alt.Shape),
             ),
             title,
+            215,
             190,
-            210,
         )
         for place, (name, title) in enumerate(_titles(table).items())
     ]
     return headed(
-        alt.hconcat(*parts, spacing=14),
+        in_rows(parts, 2, 14),
         "What the methods say of the classifiers: how far it is off",
         "mean absolute error over ten classifiers and all realizations; left is better",
     )
@@ -407,20 +412,18 @@ def over_bound(table: pl.DataFrame) -> Any:
                     scale=log_scale(*ends),
                     axis=alt.Axis(values=[0.3, 0.5, 0.7, 1, 1.4, 2, 3, 5, 10], format="~g"),
                 ),
-                rows_axis(ON_CHARTS, "method", bare=place not in (0, 4)),
+                rows_axis(ON_CHARTS, "method", bare=place % 3 > 0),
                 lane(of),
                 quantity(of),
                 quantity(of, alt.Shape),
             )
         )
         one = bound.encode(x="ratio:Q")
-        parts.append(panel(alt.layer(one, dots), f"b = {imbalance:g}, n = {items:,}", 190, 215))
+        parts.append(panel(alt.layer(one, dots), f"b = {imbalance:g}, n = {items:,}", 180, 195))
     return headed(
-        alt.vconcat(alt.hconcat(*parts[:4]), alt.hconcat(*parts[4:])).resolve_scale(
-            color="shared", shape="shared"
-        ),
+        in_rows(parts, 3, 14).resolve_scale(color="shared", shape="shared"),
         "How near each method comes to the Cramér–Rao bound",
-        f"dashed: the bound; left is better; log scale; {_listed(beyond.OFF_THE_CHARTS)} are off it, see the table",
+        f"dashed: the bound; left is better; {_listed(beyond.OFF_THE_CHARTS)} are off it, see the table",
     )
 
 
@@ -456,7 +459,7 @@ def missing(table: pl.DataFrame) -> Any:
             .mark_line(point=alt.OverlayMarkDef(size=55, filled=True))
             .encode(shape=shape(methods))
         )
-        parts.append(panel(alt.layer(lines, bound), head, 330, 280))
+        parts.append(panel(alt.layer(lines, bound), head, 255, 270))
     return headed(
         alt.hconcat(*parts, spacing=24),
         "With votes missing, errors grow as fast as they must",
@@ -485,7 +488,7 @@ def copying(table: pl.DataFrame) -> Any:
                 shape(ON_CHARTS),
             ),
             head,
-            330,
+            240,
             400,
         )
         for place, (field, head) in enumerate(

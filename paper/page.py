@@ -173,13 +173,19 @@ class Tables:
         ratio = {
             b: [of[b, m, "estimated v"] / of[b, m, "true v"] for m in sizes] for b in (0.0, 0.3)
         }
-        joint = [of[0.3, m, "all at once"] / of[0.3, m, "true v"] for m in sizes]
+        joint = [
+            of[b, m, "all at once"] / of[b, m, "estimated v"] for b in (0.0, 0.3) for m in sizes
+        ]
+        most = [of[0.3, sizes[-1], way] for way in artificial.WAYS]
         return {
             "table": markdown(["b", "m", *(f"MAE, {way}" for way in artificial.WAYS)], lines),
             "sets": rows[0]["sets"],
             "at_zero": max(abs(each - 1) for each in ratio[0.0]),
             "at_three": (min(ratio[0.3]), max(ratio[0.3])),
             "joint": (min(joint), max(joint)),
+            "most_m": sizes[-1],
+            "at_most_m": dict(zip(artificial.WAYS, most, strict=True)),
+            "with_labels": artificial.with_labels(0.3),
         }
 
     # --- theorems -------------------------------------------------------------------------------
@@ -210,13 +216,9 @@ class Tables:
     # --- beyond ---------------------------------------------------------------------------------
 
     def bound(self) -> str:
-        of = {(row["b"], row["n"], row["method"]): row for row in self.rows("bound")}
-        rows = [
-            [method, *(_over_bound(of[b, n, method]) for b, n in beyond.BOUND_CELLS)]
-            for method in beyond.METHODS
-        ]
-        heads = [f"b = {b:g}, n = {n:,}" for b, n in beyond.BOUND_CELLS]
-        return markdown(["b / rates", *heads], rows)
+        of = {((row["b"], row["n"]), row["method"]): row for row in self.rows("bound")}
+        heads = {cell: f"b = {cell[0]:g}, n = {cell[1]:,}" for cell in beyond.BOUND_CELLS}
+        return _of_b_and_rates(of, heads, ("b_over_bound", "rates_over_bound"))
 
     def refused(self, name: str = "bound") -> dict[str, float]:
         """Return by method the largest share of data sets in a cell on which it refused, where it ever did."""
@@ -227,6 +229,15 @@ class Tables:
                 shares[row["method"]] = max(share, shares.get(row["method"], 0.0))
         return shares
 
+    def over_bound(self, methods: tuple[str, ...], field: str, least_n: int, most_n: int) -> str:
+        """Give the least and the greatest ratio of these methods in the cells from least to most n."""
+        ratios = [
+            row[f"{field}_over_bound"]
+            for row in self.rows("bound")
+            if row["method"] in methods and least_n <= row["n"] <= most_n
+        ]
+        return f"{min(ratios):.2f} to {max(ratios):.2f}"
+
     def bound_error(self) -> float:
         """Largest standard error of the ratios that the chart shows."""
         rows = [row for row in self.rows("bound") if row["method"] not in beyond.OFF_THE_CHARTS]
@@ -234,47 +245,37 @@ class Tables:
 
     def missing(self) -> str:
         of = {(row["missing"], row["method"]): row for row in self.rows("missing")}
-        rows = [
-            [method, *(_over_bound(of[share, method]) for share in beyond.MISSING)]
-            for method in beyond.METHODS
-        ]
-        of_bound = [of[share, "bound"] for share in beyond.MISSING]
-        rows.append(
-            [
-                "root of the bound",
-                *(f"{row['b_rmse']:.3f} / {row['rates_rmse']:.3f}" for row in of_bound),
-            ]
-        )
-        return markdown(["b / rates", *(f"{share:.0%}" for share in beyond.MISSING)], rows)
+        heads = {share: f"{share:.0%}" for share in beyond.MISSING}
+        return _of_b_and_rates(of, heads, ("b_over_bound", "rates_over_bound"))
 
     def copying(self) -> str:
-        rows = self.rows("copying")
-        of = {(row["case"], row["method"]): row for row in rows}
-        cases = list(dict.fromkeys(row["case"] for row in rows))
-        lines = [
-            [
-                method,
-                *(
-                    f"{_or_none(of[case, method]['b'], '.3f')} / {of[case, method]['rates']:.3f}"
-                    for case in cases
-                ),
-            ]
+        of = {(row["case"], row["method"]): row for row in self.rows("copying")}
+        heads = {case: case for case, _ in of}
+        return _of_b_and_rates(of, heads, ("b", "rates"), ".3f")
+
+
+def _of_b_and_rates(
+    of: dict[tuple[Any, str], dict[str, Any]],
+    heads: dict[Any, str],
+    fields: tuple[str, str],
+    form: str = ".2f",
+) -> str:
+    """Lay out two tables, of b and of the rates: a row a method, a column a cell."""
+    tables = []
+    for field, head in zip(fields, ("of b", "of the rates"), strict=True):
+        rows = [
+            [method, *(_figure(of[cell, method], field, form) for cell in heads)]
             for method in beyond.METHODS
+            if any(of[cell, method][field] is not None for cell in heads)
         ]
-        return markdown(["b / rates", *cases], lines)
+        tables.append(markdown([head, *heads.values()], rows))
+    return "\n\n".join(tables)
 
 
-def _over_bound(row: dict[str, Any]) -> str:
-    marked = "\\*" if row["refused"] else ""
-    return f"{_short(row['b_over_bound'])} / {_short(row['rates_over_bound'])}{marked}"
-
-
-def _or_none(value: float | None, form: str) -> str:
-    return "–" if value is None else format(value, form)
-
-
-def _short(ratio: float | None) -> str:
-    return _or_none(ratio, ".0f" if ratio is not None and ratio >= 10 else ".2f")
+def _figure(row: dict[str, Any], field: str, form: str) -> str:
+    """Give a figure, without digits after the point from ten on; marked where the method ever refused."""
+    said = format(row[field], ".0f" if row[field] >= 10 else form)
+    return said + ("\\*" if row["refused"] else "")
 
 
 class Real:
@@ -393,7 +394,7 @@ class Real:
             own = table.filter(pl.col("set") == name)
             rows.append(
                 [
-                    SETS[name].title,
+                    SETS[name].title.partition(" ")[0],
                     len(own),
                     f"{own['b'].mean():.2f}",
                     f"{own['least'].mean():.3f}",
@@ -405,8 +406,8 @@ class Real:
                 ]
             )
         heads = [
-            "set", "realizations", "b", "worst classifier", "mean", "best", "shared errors",
-            "one is constant in", "votes missing",
+            "set", "runs", "b", "worst", "mean", "best", "shared errors", "constant in",
+            "no vote",
         ]  # fmt: skip
         return markdown(heads, rows)
 

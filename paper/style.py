@@ -62,7 +62,10 @@ POWERS = (
 
 def finished(chart: Any) -> Any:
     return (
-        chart.configure(background="white", font="Helvetica, Arial, sans-serif", padding=12)
+        chart.configure(
+            background="white", font="Helvetica, Arial, sans-serif",
+            padding={"left": 24, "right": 20, "top": 12, "bottom": 12},  # for wider fonts than these
+        )
         .configure_axis(
             labelFontSize=12, titleFontSize=13, titleFontWeight="normal", gridColor="#e8e8e8",
             labelFlush=False,
@@ -87,6 +90,12 @@ def panel(chart: Any, title: str, width: int, height: int) -> Any:
     return chart.properties(
         width=width, height=height, title=alt.TitleParams(title, anchor="middle", offset=6)
     )
+
+
+def in_rows(parts: Sequence[Any], columns: int, spacing: int) -> Any:
+    """Lay panels out in rows of so many, so that the whole is no wider than a page's text."""
+    rows = [parts[start : start + columns] for start in range(0, len(parts), columns)]
+    return alt.vconcat(*(alt.hconcat(*row, spacing=spacing) for row in rows), spacing=20)
 
 
 def colour(names: Sequence[str], field: str = "method", **options: Any) -> alt.Color:
