@@ -61,6 +61,8 @@ class Shared:
         Of the votes, before the last round.
     strength : float
         c, pseudo-votes a row.
+    pull : float
+        Votes that the pool's accuracy weighs beside a classifier's own.
     rounds : int
     converged : bool
     """
@@ -70,6 +72,7 @@ class Shared:
     types: Types
     log_likelihood: float
     strength: float
+    pull: float
     rounds: int
     converged: bool
 
@@ -156,7 +159,7 @@ def shared(
             safe, types = types, leap(path)
             path = [types]
     model = holding(model, class_probabilities, fixed)  # to the last bit
-    return Shared(model, prior, types, log_likelihood, strength, rounds, still)
+    return Shared(model, prior, types, log_likelihood, strength, pool.pull, rounds, still)
 
 
 class _Pool:
@@ -169,7 +172,7 @@ class _Pool:
         one_label = (votes > 0).sum(axis=1) == 1
         share = votes[one_label].sum() / max(votes.sum(), 1.0)
         self.silent = one_label if share > SILENT else np.zeros(len(votes), dtype=bool)
-        self.of_classes = np.full(self.classes, weight)
+        self.of_classes, self.pull = np.full(self.classes, weight), 0.0
         # Silent classifiers agree with themselves under any model: the majority tells how right they are.
         self.accuracy = _accuracy(majority_counts(blocks)[1]) if self.silent.any() else None
 
@@ -184,7 +187,7 @@ class _Pool:
         pooled = min(max(pooled, LEAST_ABOVE_CHANCE / classes), 1.0 - EXTREME)
         right = _right(own)
         hits = np.stack([right, own.sum(axis=(1, 2)) - right], axis=1)[:, None]
-        drawn = PULL * _likeliest(hits, np.array([[[pooled, 1.0 - pooled]]]))
+        self.pull = drawn = PULL * _likeliest(hits, np.array([[[pooled, 1.0 - pooled]]]))
         accuracy = (right + drawn * pooled) / (hits.sum(axis=(1, 2)) + drawn)
         symmetric = _symmetric(np.clip(accuracy, EXTREME, 1.0 - EXTREME), classes)
         common = own.sum(axis=0) + classes * _symmetric(np.array([pooled]), classes)[0]
