@@ -816,7 +816,7 @@ def lay_out_files():
         ("label good.csv -o out.csv --estimate x.json --gold c", "--gold does not go with"),
         ("label good.csv -o out.csv --estimate x.json --level 0.9", "--level does not go with"),
         ("plan", "--classifiers or a rate each"),
-        ("plan --classifiers 2", "at least three classifiers"),
+        ("plan --classifiers 2", "Expected three to 1,000 classifiers"),
         ("plan --classifiers few", "Invalid value for '--classifiers'"),
         ("plan --classifiers 5 --sensitivity good", "--sensitivity must hold one rate"),
         ("plan --classifiers 5 --sensitivity 1", "--sensitivity must lie between 0 and 1"),
