@@ -12,7 +12,9 @@ from numpy.typing import NDArray
 from labelfree._columns import IN_PLACE, Column, coded_array
 from labelfree._errors import OptionsError, VotesError, counted, listed, warn
 
-GiveBack: TypeAlias = Callable[[NDArray[Any] | None, NDArray[np.float64] | None], Any]
+# Probabilities of the positive class, or of the labels; of each class by its label, which tables take.
+Shares: TypeAlias = NDArray[np.float64] | dict[Any, NDArray[np.float64]]
+GiveBack: TypeAlias = Callable[[NDArray[Any] | None, Shares | None], Any]
 
 FEWEST = 3  # classifiers; of two, no method can tell the better one without labels
 
@@ -124,7 +126,7 @@ def from_array(votes: Any, names: tuple[str, ...] | None, item: str | None) -> T
     elif n > 1 and table.strides[0] == table.itemsize:
         columns = tuple(table.T)  # read one column at a time, as that is how they lie in memory
 
-    def give_back(labels: NDArray[Any] | None, probabilities: NDArray[np.float64] | None) -> Any:
+    def give_back(labels: NDArray[Any] | None, probabilities: Shares | None) -> Any:
         return labels if labels is not None else probabilities
 
     def column_of_items(name: str) -> Sequence[Any]:

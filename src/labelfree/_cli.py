@@ -15,6 +15,7 @@ import typer
 
 import labelfree
 from labelfree._arguments import (
+    FLAG,
     AsJson,
     Grading,
     Level,
@@ -23,6 +24,7 @@ from labelfree._arguments import (
     VotesFile,
     VotesFiles,
     numbers_of,
+    one_of,
     positions_of,
     with_options_apart,
 )
@@ -63,7 +65,13 @@ def _show_version(asked: bool) -> None:
 def _program(
     version: Annotated[
         bool,
-        typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version."),
+        typer.Option(
+            "--version",
+            metavar=FLAG,
+            callback=_show_version,
+            is_eager=True,
+            help="Show the version.",
+        ),
     ] = False,
 ) -> None:
     """Grade classifiers without labels.
@@ -85,7 +93,9 @@ def estimate(
     by_prevalence: Annotated[
         bool,
         typer.Option(
-            "--by-prevalence", help="Show what each rate would be at other prevalences, too."
+            "--by-prevalence",
+            metavar=FLAG,
+            help="Show what each rate would be at other prevalences, too.",
         ),
     ] = False,
     as_json: AsJson = False,
@@ -130,8 +140,16 @@ def label(
         typer.Option(
             metavar="NAME",
             help="How to combine the votes: posterior, likelihood, spectral or majority.",
+            autocompletion=one_of("posterior", "likelihood", "spectral", "majority"),
         ),
     ] = "posterior",
+    loss: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME",
+            help="What a wrong label costs: zero-one, or absolute, the steps to the true one of ordered classes.",
+        ),
+    ] = "zero-one",
     saved: Annotated[
         Path | None,
         typer.Option(
@@ -151,7 +169,7 @@ def label(
     with working(f"labelling the items of {votes}"):
         if saved is None:
             found = labelfree.estimate(votes, **how.options())
-        labelled = found.label_file(votes, output, rule=rule, **how.again())
+        labelled = found.label_file(votes, output, rule=rule, loss=loss, **how.again())
     show_labels(found, labelled, output)
 
 
@@ -209,8 +227,8 @@ def simulate(
 
 
 @app.command(
-    epilog="Example:\n\n  labelfree plan --classifiers 5 --sensitivity 0.8 --specificity 0.9 "
-    "--prevalence 0.3"
+    epilog="Example:\n\n  labelfree plan --classifiers 5 --sensitivity 0.8 --specificity 0.9 \\\n"
+    "    --prevalence 0.3"
 )
 def plan(
     classifiers: Annotated[

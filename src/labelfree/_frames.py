@@ -14,10 +14,11 @@ import numpy as np
 from narwhals.exceptions import DuplicateError
 from numpy.typing import NDArray
 
-from labelfree._arrays import Table, check_size
+from labelfree._arrays import Shares, Table, check_size
 from labelfree._columns import Coded, Column, coded_objects
 from labelfree._errors import FileError, OptionsError, VotesError, listed
 from labelfree._files import read_frame
+from labelfree._labels import Label
 
 Frame: TypeAlias = "nw.DataFrame[Any]"
 
@@ -46,7 +47,7 @@ def from_frame(
     check_size(len(frame), len(names))
     columns = tuple(series_column(name, frame.get_column(own[name])) for name in names)
 
-    def give_back(labels: NDArray[Any] | None, probabilities: NDArray[np.float64] | None) -> Any:
+    def give_back(labels: NDArray[Any] | None, probabilities: Shares | None) -> Any:
         return give(with_answers(frame, labels, probabilities))
 
     named = ITEM_COLUMN if item is None else item
@@ -206,11 +207,17 @@ def check_free(columns: Iterable[str], new: Iterable[str]) -> None:
         )
 
 
-def with_answers(
-    frame: Frame, labels: NDArray[Any] | None, probabilities: NDArray[np.float64] | None
-) -> Frame:
-    answers = zip(ANSWER_COLUMNS, (labels, probabilities), strict=True)
-    new = {name: values for name, values in answers if values is not None}
+def probability_column(label: Label) -> str:
+    """Name the column that holds the probability of one of several classes."""
+    return f"{ANSWER_COLUMNS[1]}_{label}"
+
+
+def with_answers(frame: Frame, labels: NDArray[Any] | None, probabilities: Shares | None) -> Frame:
+    new = {} if labels is None else {ANSWER_COLUMNS[0]: labels}
+    if isinstance(probabilities, np.ndarray):
+        new[ANSWER_COLUMNS[1]] = probabilities
+    elif probabilities is not None:
+        new |= {probability_column(label): share for label, share in probabilities.items()}
     check_free(frame.columns, new)
     series = [
         nw.new_series(

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from labelfree._comparison import Change, Comparison, change_words, p_words
 from labelfree._drift import Drift, Shift
-from labelfree._errors import NotIdentifiedError, counted
+from labelfree._errors import counted
 from labelfree._labelling import Labelled
 from labelfree._panel import Panel
 from labelfree._plan import Plan
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 NARROWEST = 80  # columns; in a narrower terminal lines break, where Rich would drop figures
+MOST_PERIODS = 3  # whose rates stand side by side in 80 columns
 LEVEL_COLOURS = {"sound": "green", "caution": "yellow", "unidentified": "red"}
 
 # Prevalences that a table of 80 columns has room for; estimates know the rates at each of them.
@@ -62,20 +63,23 @@ def show_estimate(found: Estimate) -> None:
     """Print the table with its intervals, what else was found, and the verdict."""
     rows = found.table()
     noted = any(row["note"] for row in rows)
-    headers = ("classifier", "votes", "sensitivity", "specificity", "balanced")
+    headers = ("classifier", "votes", *found.rates[:-1], "balanced")
     table = _table((*headers, "note") if noted else headers)
     for row in rows:
         table.add_row(
             printable(row["classifier"]),
             _count(row["votes"]),
-            *(_with_interval(row, rate) for rate in ("sensitivity", "specificity")),
+            *(_with_interval(row, rate) for rate in found.rates[:-1]),
             _figure(row["balanced_accuracy"]),
             *([row["note"]] if noted else []),
         )
     out = _console()
+    two = len(found.classes) == 2
+    of_what = (
+        f"positive is {printable(found.classes[-1])}" if two else f"{len(found.classes)} classes"
+    )
     out.print(
-        f"{counted(len(rows), 'classifier')} on {_count(found.items)} items; "
-        f"positive is {printable(found.classes[-1])}; method {found.method}\n"
+        f"{counted(len(rows), 'classifier')} on {_count(found.items)} items; {of_what}; method {found.method}\n"
     )
     out.print(table)
     _show_whole(out, found)
@@ -87,13 +91,11 @@ def _show_whole(out: Console, found: Estimate) -> None:
     if found.verdict.level == "unidentified":
         out.print(f"\nprevalence {_figure(None)}")
         return
-    share: dict[str, float | None] = {"prevalence": found.prevalence}
-    try:
-        share["prevalence_low"], share["prevalence_high"] = found.interval("prevalence").tolist()
-    except NotIdentifiedError:  # the verdict says why
-        share["prevalence_low"] = share["prevalence_high"] = None
-    out.print(f"\nprevalence {_with_interval(share, 'prevalence')}")
-    if share["prevalence_low"] is not None:
+    shares = found.shares()
+    out.print()
+    for name, share in shares:
+        out.print(f"{printable(name)} {_with_interval(share, 'share')}")
+    if shares[0][1]["share_low"] is not None:
         out.print(f"in parentheses: {_percent(found.level)} intervals")
     number = f"{found.effective_number:.1f} of {len(found.classifiers)}"
     out.print(f"effective number of classifiers: {number}")
@@ -265,11 +267,13 @@ def show_drift(found: Drift) -> None:
     out.print(textwrap.fill(f"periods: {items}", out.width, subsequent_indent="  ") + "\n")
     table = _table(("classifier", "sensitivity", "specificity", "corrected p"))
     for each in found.classifiers:
-        cells = [" ".join(map(_figure, values)) for values in each.values.values()]
+        cells = map(_course, each.values.values())
         table.add_row(printable(each.classifier), *cells, _chance(each))
     out.print(table)
-    values = " ".join(map(_figure, found.prevalence.values["prevalence"]))
+    values = _course(found.prevalence.values["prevalence"])
     out.print(f"\nprevalence {values}  {_chance(found.prevalence)}")
+    if len(found.periods) > MOST_PERIODS:
+        out.print("shown: the first and the last period; --json has them all")
     if found.p_value is not None:
         out.print(f"all rates together: {p_words(found.p_value)}")
     names = ", ".join(map(printable, found.drifted)) or "none"
@@ -277,6 +281,13 @@ def show_drift(found: Drift) -> None:
     out.print(textwrap.fill(line, out.width, subsequent_indent="  ", break_on_hyphens=False))
     for reason in found.reasons:
         out.print(_indented(printable(reason), out.width))
+
+
+def _course(values: Sequence[float | None]) -> str:
+    """``0.653 0.540 0.764``, one a period; the first and the last where there are many."""
+    if len(values) > MOST_PERIODS:
+        return f"{_figure(values[0])} … {_figure(values[-1])}"
+    return " ".join(map(_figure, values))
 
 
 def _chance(each: Shift) -> str:

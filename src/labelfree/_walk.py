@@ -17,6 +17,7 @@ from labelfree._intervals import covariance_of_votes, jackknife
 from labelfree._latent_class import Fit, Model, Prior, fit
 from labelfree._moments import moments, moments_of_all
 from labelfree._options import Facts, is_word
+from labelfree._origin import likelihood_curve
 from labelfree._products import Block, Blocks
 from labelfree._rank_one import RankOne, rank_one
 from labelfree._rates import clipped, rates, smallest_rate
@@ -30,11 +31,40 @@ from labelfree._verdict import (
     look_at_search,
     look_at_sign,
     look_at_unanimity,
+    look_for_signal,
 )
+from labelfree._walked import Walked
 
 Array = NDArray[np.float64]
 
 CLEAR = 0.25  # of the largest |v|: smaller entries do not vouch for the sign
+
+
+def walk_two(
+    findings: Findings,
+    walk: Walk,
+    *,
+    dependence: Any,
+    groups: Sequence[Sequence[int]],
+    level: float,
+) -> Walked:
+    """Go from the tally to the answer, and tell the verdict what was noticed."""
+    counted, seen = walk.blocks.tally, walk.of_all
+    size = counted.stands_for if np.isfinite(counted.sample_size) else counted.sample_size
+    look_for_signal(findings, seen, size, counted.classifiers)
+    if findings.fatal:
+        return Walked(None, None, seen.votes, seen.constant, converged=False)
+    choice, tested = walk.choose(dependence, groups)
+    look(findings, walk, choice, tested, level, asked=not is_word(dependence, "ignore"))
+    return Walked(
+        choice,
+        tested,
+        seen.votes,
+        seen.constant,
+        walk.converged and choice.converged,
+        walk.found.vector,
+        likelihood_curve(walk.blocks, walk.seen, walk.found.vector),
+    )
 
 
 class Walk:
@@ -87,6 +117,9 @@ class Walk:
             tested = alarm(self.blocks, self.seen, fitted, self.prior, self.covariance)
         # The moment methods model nothing; but gold labels calibrate under every method.
         models = self.method == "map" or self.gold is not None
+        believed = np.zeros((len(self.seen.mean), 2), dtype=bool)
+        for place in self.facts.believed:
+            believed[place] = True
         if groups or (models and tested.raised and is_word(dependence, "auto")):
             other, _ = self._spectral(self.blocks, "tensor")
             modelled = dependent(
@@ -99,14 +132,12 @@ class Walk:
                 prior=self.prior,
                 prevalence=self.prevalence,
                 groups=groups,
+                believed=believed,
             )
             if self.method == "map" or modelled.dependence == DIFFICULTY:
                 choice = modelled
         if self.gold is None:
             return choice, tested
-        believed = np.zeros((len(self.seen.mean), 2), dtype=bool)
-        for place in self.facts.believed:
-            believed[place] = True
         checked = calibrated(
             self.blocks, choice, fitted, self.gold, prior=self.prior, believed=believed
         )
@@ -128,7 +159,8 @@ class Walk:
             model, covariance = spectral, self._jackknifed(spectral)
         else:
             model, covariance = spectral, np.zeros((1 + 2 * len(self.seen.mean),) * 2)
-        return independent(fitted, model, covariance, self.of_all, self.found.vector, size)
+        vector = self.found.vector
+        return independent(fitted, model, covariance, self.of_all, vector, size, self.prior)
 
     def _jackknifed(self, spectral: Model) -> Array:
         """Covariance of the spectral rates; of a sample, and so of fewer items than the moments are of."""

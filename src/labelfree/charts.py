@@ -196,7 +196,8 @@ def pairs(estimate: Graded) -> LayerChart:
         "labelFontSize": 12 if k <= 15 else 10,
     }
     order = [str(place) for place in range(k)]
-    x = alt.X("one:O", sort=order, axis=alt.Axis(**axis, labelAngle=-60), scale=bands(step))
+    upright = -60 if k <= 15 else -90  # of many names, slanted ones would lie on each other
+    x = alt.X("one:O", sort=order, axis=alt.Axis(**axis, labelAngle=upright), scale=bands(step))
     y = alt.Y("other:O", sort=order, axis=alt.Axis(**axis), scale=bands(step))
     layers: list[Any] = [
         chart_of(cells)
@@ -212,7 +213,7 @@ def pairs(estimate: Graded) -> LayerChart:
                     orient="top",
                     symbolType="square",
                     labelLimit=300,
-                    columnPadding=24,
+                    columnPadding=44,
                     labelExpr="datum.value == 'more' ? 'agree more than quality explains' : 'agree less'",
                 ),
             ),
@@ -288,7 +289,7 @@ def imbalance(estimate: Graded) -> LayerChart:
     )
     y = alt.Y(
         "log_likelihood:Q",
-        title="fit of the votes (log-likelihood of an item)",
+        title="fit (log-likelihood of an item)",
         scale=alt.Scale(domain=[floor, top], nice=False, zero=False),
         axis=alt.Axis(tickCount=4),
     )

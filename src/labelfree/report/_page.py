@@ -150,13 +150,15 @@ def _tiles(estimate: Graded) -> list[Row]:
         else None
     )
     if best is not None:
+        reach = best["balanced_accuracy_low"], best["balanced_accuracy_high"]
+        places = decimals(*reach, rough=is_rough(estimate))
         tiles.append(
             {
                 "name": "Best classifier",
-                "value": percent(best["balanced_accuracy"], 0),
-                "small": "balanced accuracy",
-                "words": best["classifier"],
-                "bar": None,
+                "value": percent(best["balanced_accuracy"], places),
+                "small": ends(*reach, places),
+                "words": f"balanced accuracy of {best['classifier']}",
+                "bar": _bar(best, "balanced_accuracy"),
             }
         )
     return tiles
