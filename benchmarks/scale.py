@@ -203,7 +203,7 @@ def spark() -> None:
         )
         row("lf.estimate less Spark's own group-by, s", own - base, SPARK_MORE, " s")
         path = write(Path(folder) / "wide.parquet", 10**6, 60)
-        counted, third, found = of_wide(lambda: session.read.parquet(str(path)))
+        counted, third, _ = of_wide(lambda: session.read.parquet(str(path)))
         print(
             f"\nSpark, 60 classifiers × 10⁶ items: lf.tally {counted:.1f} s, third moments {third:.1f} s"
         )
