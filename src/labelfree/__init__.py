@@ -46,6 +46,7 @@ The rooms, in the order that data walks through them (each may call those above 
     _ordered       classes in order: splits at thresholds, rows that rise
     _kinds         classes in order: few numbers a classifier
     _starts        K classes: where the search for them starts
+    _item_types    two types of items: on some, votes follow a matrix common to all
     _shared_prior  rare classifiers lend strength from all: the pool's pseudo-votes
     _multiclass    K classes: from the tally to confusion matrices
     _panel         which few of many classifiers to keep
@@ -53,6 +54,7 @@ The rooms, in the order that data walks through them (each may call those above 
     _tensors       K classes from second and third moments: three groups, completion
     _groups        which classifiers share errors: pointer, candidates, choice
     _dependence    do the classifiers err independently? the alarm
+    _known         fixed rates stay as they are, Beta priors pull
     _choice        which model the answer comes from
     _verdict       may the numbers be relied on?
     _many_verdict  what the votes of K classes say for and against the answer

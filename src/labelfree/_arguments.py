@@ -102,6 +102,15 @@ Positive = Annotated[
         rich_help_panel=READING,
     ),
 ]
+Classes = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="NAMES",
+        help="All the labels there may be, in order, with commas between; of two, the positive one last. By default "
+        "those that the votes hold, in sorted order.",
+        rich_help_panel=READING,
+    ),
+]
 Missing = Annotated[
     list[str] | None,
     typer.Option(
@@ -161,11 +170,20 @@ Method = Annotated[
         autocompletion=one_of("map", "likelihood", "tensor"),
     ),
 ]
+Ordered = Annotated[
+    bool,
+    typer.Option(
+        "--ordered",
+        help="The classes stand in order, as grades do.",
+        rich_help_panel=GRADING,
+    ),
+]
 Prevalence = Annotated[
-    float | None,
+    str | None,
     typer.Option(
         metavar="P",
-        help="Share of positive items, where it is known; between 0 and 1.",
+        help="Share of positive items, where it is known; between 0 and 1. Of more than two classes the share of "
+        "each, as low=0.5,mid=0.3,high=0.2.",
         rich_help_panel=GRADING,
     ),
 ]
@@ -228,6 +246,7 @@ class Reading:
     """Options by which votes are read, the same for every command that reads them."""
 
     positive: Positive = None
+    classes: Classes = None
     missing: Missing = None
     classifiers: Classifiers = None
     item: Item = None
@@ -249,7 +268,11 @@ class Reading:
 
     def options(self) -> dict[str, Any]:
         """What Python would be given."""
-        return {"positive": self.positive, **self.again()}
+        return {
+            "positive": self.positive,
+            "classes": names_of(self.classes),
+            **self.again(),
+        }
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -257,6 +280,7 @@ class Grading(Reading):
     """Options by which votes are read and graded, the same for every command that grades."""
 
     method: Method = "map"
+    ordered: Ordered = False
     prevalence: Prevalence = None
     known: Known = None
     gold: Gold = None
@@ -279,7 +303,8 @@ class Grading(Reading):
         return {
             **super().options(),
             "method": self.method,
-            "prevalence": self.prevalence,
+            "ordered": self.ordered,
+            "prevalence": prevalence_of(self.prevalence),
             "known": known_of(self.known),
             "gold": gold_of(self.gold, self.item),
             "dependence": dependence_of(self.dependence),
@@ -377,6 +402,21 @@ def known_of(given: list[str] | None) -> dict[str, dict[str, Any]] | None:
             )
         found.setdefault(name, {})[rate] = numbers[0] if len(numbers) == 1 else tuple(numbers)
     return found or None
+
+
+def prevalence_of(given: str | None) -> float | dict[Any, float] | None:
+    """Read "0.3", or "low=0.5,mid=0.3,high=0.2"."""
+    if given is None:
+        return None
+    try:
+        if "=" not in given:
+            return float(given)
+        pairs = [each.rpartition("=") for each in names_of([given]) or ()]
+        return {label: float(share) for label, _, share in pairs}
+    except ValueError:
+        raise OptionsError(
+            f"prevalence= must hold a number, or one for each class, got {given!r}; write for example --prevalence 0.3."
+        ) from None
 
 
 def gold_of(given: str | None, item: str | None) -> str | dict[Any, Any] | None:

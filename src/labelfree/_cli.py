@@ -154,6 +154,13 @@ def label(
             autocompletion=one_of("posterior", "likelihood", "spectral", "majority"),
         ),
     ] = "posterior",
+    loss: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME",
+            help="What a wrong label costs: zero-one, or absolute, the steps to the true one of ordered classes.",
+        ),
+    ] = "zero-one",
     saved: Annotated[
         Path | None,
         typer.Option(
@@ -173,7 +180,7 @@ def label(
     with working(f"labelling the items of {votes}"):
         if saved is None:
             found = labelfree.estimate(votes, **how.options())
-        labelled = found.label_file(votes, output, rule=rule, **how.again())
+        labelled = found.label_file(votes, output, rule=rule, loss=loss, **how.again())
     show_labels(found, labelled, output)
 
 

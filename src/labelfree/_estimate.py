@@ -153,7 +153,7 @@ def estimate(
             level=level,
         )
     else:
-        facts, share = facts_of(known, counted.classifiers), share_of(prevalence)
+        facts, share = facts_of(known, counted.classifiers), share_of(prevalence, counted.classes)
         walk = Walk(counted, method, vector, share, prior, facts, known_items)
         walked = walk_two(findings, walk, dependence=dependence, groups=groups, level=level)
     graded = {"method": method, "prevalence": prevalence, "known": known, "dependence": dependence}

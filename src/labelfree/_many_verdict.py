@@ -126,8 +126,8 @@ def look_for_agreement(
         others = float(ndtr(-agreement(blocks, shares, strongest)))
         if others > NO_THIRD:
             findings.unidentified(
-                f"Without {classifiers[strongest]} the classifiers agree no more than guessing would make them; "
-                f"it takes {NEEDED} that tell something.",
+                f"Without {classifiers[strongest]} the others look like guesses; it takes {NEEDED} classifiers that "
+                "tell something.",
                 "More informative classifiers, or more items.",
             )
             return
@@ -250,7 +250,7 @@ def look_at_shared_errors(
     """Say whether they share errors, that it was not looked at, or that it cannot be seen."""
     if not asked:
         findings.doubt(
-            'Whether the classifiers share errors was not tested, as dependence="ignore" asked.',
+            'Whether the classifiers share errors was not looked at, as dependence="ignore" asked.',
             'Leave dependence= at "auto".',
         )
     elif not tested.testable:

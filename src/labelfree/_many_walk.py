@@ -89,7 +89,8 @@ def walk_many(
     look_at_search(findings, converged=converged)
     if gold is None or not tested.raised:
         look_at_shared_errors(findings, tested, counted.classifiers, effective, asked=asked)
-    look_at_classes(findings, choice.model, votes, counted.classes, found.missed)
+    missed = 0.0 if method == "map" else found.missed  # the posterior mode does not rest on it
+    look_at_classes(findings, choice.model, votes, counted.classes, missed)
     look_at_parts(findings, blocks)
     look_at_unanimous(findings, choice.rule, votes, counted.classes)
     _look_at_widths(findings, choice, given, method, level)

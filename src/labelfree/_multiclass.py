@@ -25,10 +25,17 @@ from labelfree._one_vs_rest import one_vs_rest
 from labelfree._ordered import fit_monotone, monotone, threshold_splits, threshold_votes
 from labelfree._products import Blocks
 from labelfree._shared_prior import Shared, shared
-from labelfree._starts import BESIDE, LEAST, majority_start, start_of_diagonals
+from labelfree._starts import (
+    BESIDE,
+    LEAST,
+    Row,
+    holding,
+    majority_start,
+    start_of_diagonals,
+    with_known,
+)
 
 Array = NDArray[np.float64]
-Row = tuple[int, int]  # a row of the confusion matrices: (place of the classifier, true class)
 
 MOST_CLASSES = 10  # with intervals
 MOST_SPECTRAL = 1000  # classifiers of which all pairs are looked at; of more, most never meet
@@ -136,27 +143,34 @@ def many_classes(
     pool = None
     if method == "map" and prior is None and not ordered and pseudo_count > 0:
         pool = shared(
-            blocks, majority, weight=pseudo_count, class_probabilities=class_probabilities
+            blocks,
+            majority,
+            weight=pseudo_count,
+            class_probabilities=class_probabilities,
+            fixed=fixed,
+            believed=believed,
         )
         flat = pool.prior
-    own = _with_known(prior or flat, class_probabilities, fixed or {}, believed or {})
+    own = with_known(prior or flat, class_probabilities, fixed or {}, believed or {})
     if shape.classifiers <= MOST_SPECTRAL or method != "map":
         way = "likelihood" if method == "map" else method
+        # Under the pool's prior the splits start nothing, and only tell by how much they missed.
+        of = blocks.thinned() if pool is not None else blocks
         starts[:0], missed, settled = _two_at_a_time(
-            blocks, majority, way, ordered=ordered, rough=method == "map"
+            of, majority, way, ordered=ordered, rough=method == "map"
         )
-    starts = [_holding(start, class_probabilities, fixed or {}) for start in starts]
+    starts = [holding(start, class_probabilities, fixed or {}) for start in starts]
     if method != "map":
         model = starts[0]
         reached = Fit(model, expect(blocks, model).log_likelihood, settled, 0)
         return ManyClasses(model, own, reached, None, missed, settled, model)
-    if pool is None:
-        start = _most_likely(blocks, starts, own)
+    if pool is not None:
+        fitted = Fit(pool.model, pool.log_likelihood, pool.converged, pool.rounds)
     else:
-        start = _holding(pool.model, class_probabilities, fixed or {})
-    fitted = fit(blocks, start, own)
-    if ordered and not _is_monotone(fitted.model):
-        fitted = fit_monotone(blocks, start, own)
+        start = _most_likely(blocks, starts, own)
+        fitted = fit(blocks, start, own)
+        if ordered and not _is_monotone(fitted.model):
+            fitted = fit_monotone(blocks, start, own)
     covariance = covariance_of_logits(blocks, fitted.model, own)
     if covariance is not None and pool is not None:
         covariance = _untold(covariance, pool)
@@ -216,35 +230,3 @@ def _untold(covariance: Array, pool: Shared) -> Array:
         place = classes - 1 + row * (classes - 1) + np.arange(classes - 1)
         wide[np.ix_(place, place)] = np.diag(spread[1:]) + spread[0]
     return wide
-
-
-def _with_known(
-    prior: Prior,
-    class_probabilities: Array | None,
-    fixed: Mapping[Row, Array],
-    believed: Mapping[Row, Array],
-) -> Prior:
-    """Lay what is known of classes and single rows over a prior."""
-    confusion = prior.confusion.copy()
-    known = np.zeros(confusion.shape[:2], dtype=bool)
-    if prior.fixed_rates is not None:
-        known |= prior.fixed_rates
-    for place, row in believed.items():
-        confusion[place] = row
-    for place in fixed:
-        known[place] = True
-    return Prior(
-        prior.classes,
-        confusion,
-        prior.fixed_classes or class_probabilities is not None,
-        known if known.any() else None,
-    )
-
-
-def _holding(model: Model, class_probabilities: Array | None, fixed: Mapping[Row, Array]) -> Model:
-    """Put what is known in its place."""
-    confusion = model.confusion.copy()
-    for place, row in fixed.items():
-        confusion[place] = row
-    classes = model.class_probabilities if class_probabilities is None else class_probabilities
-    return Model(np.asarray(classes, dtype=np.float64), confusion)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labelfree._errors import OptionsError, listed
-from labelfree._labels import Label
+from labelfree._labels import Label, fitted, kind_of
 from labelfree._rank_one import WAYS
 from labelfree._tally import Tally
 
@@ -44,8 +44,11 @@ def check_options(method: Any, vector: Any, prior: Any, level: Any) -> None:
         raise OptionsError(f"level= must lie between 0 and 1, both excluded, got {level!r}.")
 
 
-def share_of(prevalence: Any) -> float | None:
+def share_of(prevalence: Any, classes: tuple[Label, ...]) -> float | None:
     """Prevalence of the positive one of two classes, where it is known."""
+    if isinstance(prevalence, Mapping):
+        shares = _shares(prevalence, classes)
+        return None if shares is None else float(shares[1])
     if prevalence is None or is_number(prevalence, 0.0, 1.0):
         return None if prevalence is None else float(prevalence)
     raise OptionsError(f"prevalence= must lie between 0 and 1, both excluded, got {prevalence!r}.")
@@ -157,7 +160,7 @@ def many_facts(
         )
     if len(counted.classes) > 2:
         return _shares(prevalence, counted.classes), _known_rows(known, counted), {}
-    share, facts = share_of(prevalence), facts_of(known, counted.classifiers)
+    share, facts = share_of(prevalence, counted.classes), facts_of(known, counted.classifiers)
     fixed, believed = {}, {}
     for (place, true), value in facts.fixed.items():
         fixed[place, true] = np.where(np.arange(2) == true, value, 1.0 - value)
@@ -171,11 +174,17 @@ def _shares(prevalence: Any, classes: tuple[Label, ...]) -> Array | None:
     if prevalence is None:
         return None
     wanted = f"a share for each of the classes {listed(map(repr, classes))}, which sum to one"
-    if not isinstance(prevalence, Mapping) or set(prevalence) != set(classes):
+    kind = kind_of(classes)
+    given = (
+        {fitted(label, kind): share for label, share in prevalence.items()}
+        if isinstance(prevalence, Mapping)
+        else {}
+    )
+    if set(given) != set(classes):
         raise OptionsError(
             f"prevalence= must map each class to its share: {wanted}; got {listed([repr(prevalence)])}."
         )
-    shares = [prevalence[label] for label in classes]
+    shares = [given[label] for label in classes]
     if not all(is_number(share, 0.0, 1.0) for share in shares) or abs(sum(shares) - 1) > ROUNDED:
         raise OptionsError(f"prevalence= must hold {wanted}, got {listed(map(repr, shares))}.")
     total = np.array(shares, dtype=np.float64)

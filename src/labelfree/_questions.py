@@ -55,7 +55,7 @@ def estimate_of(votes: Path, how: Grading, context: typer.Context) -> Estimate:
 
 def refuse_grading_options(context: typer.Context, other: str) -> None:
     """A saved estimate is used as it is; say so rather than drop an option in silence."""
-    for name in ("positive", *Grading.own()):
+    for name in ("positive", "classes", *Grading.own()):
         source = context.get_parameter_source(name)
         if source is not None and source.name == "COMMANDLINE":
             raise OptionsError(

@@ -64,23 +64,23 @@ def show_estimate(found: Estimate) -> None:
     """Print the table with its intervals, what else was found, and the verdict."""
     rows = found.table()
     noted = any(row["note"] for row in rows)
-    *rates, balanced = found.rates
-    headers = ("classifier", "votes", *rates, "balanced")
+    headers = ("classifier", "votes", *found.rates[:-1], "balanced")
     table = _table((*headers, "note") if noted else headers)
     for row in rows:
         table.add_row(
             printable(row["classifier"]),
             _count(row["votes"]),
-            *(_with_interval(row, rate) for rate in rates),
-            _figure(row[balanced]),
+            *(_with_interval(row, rate) for rate in found.rates[:-1]),
+            _figure(row["balanced_accuracy"]),
             *([row["note"]] if noted else []),
         )
     out = _console()
     two = len(found.classes) == 2
-    classes = f"positive is {printable(found.classes[-1])}" if two else f"{len(found.classes)} classes"
+    of_what = (
+        f"positive is {printable(found.classes[-1])}" if two else f"{len(found.classes)} classes"
+    )
     out.print(
-        f"{counted(len(rows), 'classifier')} on {_count(found.items)} items; "
-        f"{classes}; method {found.method}\n"
+        f"{counted(len(rows), 'classifier')} on {_count(found.items)} items; {of_what}; method {found.method}\n"
     )
     out.print(table)
     _show_whole(out, found)

@@ -114,6 +114,9 @@ class Walk:
             tested = alarm(self.blocks, self.seen, fitted, self.prior, self.covariance)
         # The moment methods model nothing; but gold labels calibrate under every method.
         models = self.method == "map" or self.gold is not None
+        believed = np.zeros((len(self.seen.mean), 2), dtype=bool)
+        for place in self.facts.believed:
+            believed[place] = True
         if groups or (models and tested.raised and is_word(dependence, "auto")):
             other, _ = self._spectral(self.blocks, "tensor")
             modelled = dependent(
@@ -126,14 +129,12 @@ class Walk:
                 prior=self.prior,
                 prevalence=self.prevalence,
                 groups=groups,
+                believed=believed,
             )
             if self.method == "map" or modelled.dependence == DIFFICULTY:
                 choice = modelled
         if self.gold is None:
             return choice, tested
-        believed = np.zeros((len(self.seen.mean), 2), dtype=bool)
-        for place in self.facts.believed:
-            believed[place] = True
         checked = calibrated(
             self.blocks, choice, fitted, self.gold, prior=self.prior, believed=believed
         )
@@ -155,7 +156,8 @@ class Walk:
             model, covariance = spectral, jackknife(spectral, self.blocks.tally, self._answer_of)
         else:
             model, covariance = spectral, np.zeros((1 + 2 * len(self.seen.mean),) * 2)
-        return independent(fitted, model, covariance, self.seen, self.found.vector, size)
+        vector = self.found.vector
+        return independent(fitted, model, covariance, self.seen, vector, size, self.prior)
 
     def _answer_of(self, part: Tally) -> Model:
         return self._spectral(Blocks(part), self.method)[0]
