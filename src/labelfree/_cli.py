@@ -159,6 +159,7 @@ def label(
         typer.Option(
             metavar="NAME",
             help="What a wrong label costs: zero-one, or absolute, the steps to the true one of ordered classes.",
+            autocompletion=one_of("zero-one", "absolute"),
         ),
     ] = "zero-one",
     saved: Annotated[
