@@ -11,6 +11,7 @@ JNK is Jaffe, Nadler and Kluger (AISTATS 2015). One job a module, in the order i
     ensembles    ten classifiers: ready votes, Weka, scikit-learn
     real         JNK section 6.2 and its appendix: consensus and rates on real data
     beyond       errors over the Cramér–Rao bound; missing votes; copying classifiers
+    style        how every chart looks, and how it becomes a file
     figures      tables -> charts
     page         tables -> docs/paper.md
 

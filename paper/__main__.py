@@ -44,7 +44,7 @@ def _work(chosen, asked) -> dict[str, list[Callable[[], None]]]:
 
     folder: Path | None = data.folder_of(asked.data)
     ways = asked.classifiers or ["ready", "sklearn"]
-    names = asked.sets or [name for name in data.SETS if name != "miniboone"]
+    names = asked.sets or data.usual(folder)
     if "weka" in ways:
         ensembles.weka_class_path()  # fail before the work, not after
 
@@ -91,13 +91,13 @@ def _arguments() -> argparse.Namespace:
         "--classifiers",
         action="append",
         choices=["ready", "weka", "sklearn"],
-        help="whose votes on real data: ready ones of the folder, Weka's own, scikit-learn's nearest; may be given twice (default: ready and sklearn)",
+        help="whose votes on real data: ready ones of the folder, Weka's own, scikit-learn's nearest; may be given several times (default: ready and sklearn)",
     )
     parser.add_argument(
         "--sets",
         nargs="+",
         choices=["magic", "spambase", "musk", "mnist", "miniboone"],
-        help="which real data sets (default: all but miniboone, which is large)",
+        help="which real data sets (default: those of the folder; of OpenML all but miniboone, which is large)",
     )
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes")
     return parser.parse_args()

@@ -131,6 +131,11 @@ def appendix_errors(imbalance: float, classifiers: int, sets: range) -> np.ndarr
     return np.array(rows)
 
 
+def with_labels(imbalance: float) -> float:
+    """Mean absolute error of b were it estimated from the true labels: what is left of it for any m."""
+    return float(np.sqrt(2 / np.pi * (1 - imbalance**2) / APPENDIX_ITEMS))
+
+
 def appendix(settings: Settings) -> None:
     cells = list(product((0.0, 0.3), settings.classifiers))
     found = run_cells(appendix_errors, cells, settings.classifier_sets, settings.jobs)

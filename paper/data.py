@@ -17,6 +17,10 @@ import polars as pl
 from paper.settings import ROOT
 
 
+class UnexpectedData(ValueError):  # noqa: N818 (what it is, in words)
+    """OpenML gives something else than the set that was asked for."""
+
+
 @dataclass(frozen=True)
 class DataSet:
     """One of the source's five sets.
@@ -29,8 +33,10 @@ class DataSet:
         Its number there.
     positive : tuple of str
         Targets that are class +1, at OpenML.
-    instances : int
-        As the source prints them.
+    instances, columns : int
+        Of the set as it comes; OpenML's is refused where it has other columns.
+    printed : str
+        What the source prints of it.
     most : int or None
         So many are drawn where the set has more, as the source did with MNIST.
     """
@@ -41,19 +47,27 @@ class DataSet:
     openml: int
     positive: tuple[str, ...]
     instances: int
+    columns: int
+    printed: str
     most: int | None = None
 
 
 SETS = {
     each.name: each
     for each in (
-        DataSet("magic", "MAGIC", "magic", 1120, ("g",), 19_000),
-        DataSet("spambase", "Spambase", "spambase", 44, ("1",), 4600),
-        DataSet("musk", "Musk", "musk2", 1116, ("1",), 6600),
-        DataSet("mnist", "MNIST 0–4 / 5–9", "mnist", 554, tuple("56789"), 40_000, 40_000),
-        DataSet("miniboone", "MiniBooNE", "miniboone", 41150, ("True", "signal", "1"), 130_000),
+        DataSet("magic", "MAGIC", "magic", 1120, ("g",), 19_020, 10, "19000, 11"),
+        DataSet("spambase", "Spambase", "spambase", 44, ("1",), 4601, 57, "4600, 57"),
+        DataSet("musk", "Musk", "musk2", 1116, ("1",), 6598, 166, "6600, 88"),
+        DataSet(
+            "mnist", "MNIST 0–4 / 5–9", "mnist", 554, tuple("56789"), 70_000, 784, "40000, 28²",
+            most=40_000,
+        ),
+        DataSet(
+            "miniboone", "MiniBooNE", "miniboone", 41150, ("True", "signal", "1"), 130_064, 50,
+            "130000, 50",
+        ),
     )
-}
+}  # fmt: skip
 
 
 def folder_of(given: str | None) -> Path | None:
@@ -65,11 +79,23 @@ def folder_of(given: str | None) -> Path | None:
     return folder if folder.is_dir() else None
 
 
+def file_of(name: str, folder: Path | None) -> Path | None:
+    """Return the file of a set, None where the folder has none."""
+    file = None if folder is None else folder / "uci" / f"{SETS[name].file}.parquet"
+    return file if file is not None and file.is_file() else None
+
+
+def usual(folder: Path | None) -> list[str]:
+    """Return the sets that are run unless others are named: those of the folder; all but the largest of OpenML's."""
+    held = [name for name in SETS if file_of(name, folder) is not None]
+    return held or [name for name in SETS if name != "miniboone"]
+
+
 def load(name: str, folder: Path | None) -> tuple[np.ndarray, np.ndarray]:
     """Return attributes (n, d) and the class, 1 or −1, of every instance."""
     chosen = SETS[name]
-    file = None if folder is None else folder / "uci" / f"{chosen.file}.parquet"
-    if file is not None and file.is_file():
+    file = file_of(name, folder)
+    if file is not None:
         attributes, positive = _of_file(file)
     else:
         attributes, positive = _of_openml(chosen)
@@ -92,12 +118,17 @@ def _of_openml(chosen: DataSet) -> tuple[np.ndarray, np.ndarray]:
     from sklearn.datasets import fetch_openml
 
     found = fetch_openml(data_id=chosen.openml, as_frame=True)
-    numbers = found.data.select_dtypes("number").to_numpy(dtype=np.float64)
+    table = found.data.select_dtypes("number")
+    numbers = table.drop(columns="ID", errors="ignore").to_numpy(dtype=np.float64)  # Musk's rows
+    if numbers.shape[1] != chosen.columns:
+        raise UnexpectedData(
+            f"expected {chosen.columns} attributes at OpenML, got {numbers.shape[1]}; mend its entry in paper/data.py"
+        )
     positive = found.target.astype(str).isin(chosen.positive).to_numpy()
     if not 0 < positive.sum() < len(positive):
-        raise SystemExit(
-            f"Expected targets of {chosen.title} among them {chosen.positive}, got "
-            f"{sorted(found.target.astype(str).unique())}; mend `positive` in paper/data.py."
+        raise UnexpectedData(
+            f"expected targets of which some are {chosen.positive}, got "
+            f"{sorted(found.target.astype(str).unique())}; mend its entry in paper/data.py"
         )
     return numbers, positive
 

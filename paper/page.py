@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from os.path import relpath
 from pathlib import Path
 from typing import Any
@@ -30,15 +31,19 @@ def written(settings: Settings) -> str:
     )
     environment.filters.update(
         three=three,
-        signed=lambda x: f"{x:+.3f}",
-        four=lambda x: f"{x:.4f}",
         two=lambda x: f"{x:.2f}",
+        minus=minus,
     )
     template = environment.from_string(TEMPLATE.read_text(encoding="utf-8"))
     return template.render(
         tables=Tables(settings), figure=Figure(settings), settings=settings, sets=SETS,
-        nearest=ensembles.NEAREST, weka=ensembles.WEKA, data=Real(settings),
+        nearest=ensembles.NEAREST, data=Real(settings), minus=minus,
     )  # fmt: skip
+
+
+def minus(value: float) -> str:
+    """Give a figure with two digits and a true minus sign."""
+    return f"{value:.2f}".replace("-", "−")
 
 
 def three(value: float) -> str:
@@ -46,22 +51,31 @@ def three(value: float) -> str:
 
 
 class Figure:
-    """Links to the charts, as seen from the page."""
+    """Charts as seen from the page, each with what the source reports and what is seen here beside it."""
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
 
-    def __call__(self, name: str, says: str) -> str:
-        file = self.settings.figures / f"{name}.svg"
-        if not file.is_file():
+    def there(self, name: str) -> bool:
+        return self._file(name).is_file()
+
+    def _file(self, name: str) -> Path:
+        return self.settings.figures / f"{name}.svg"
+
+    def __call__(self, name: str, shows: str, source: str, here: str) -> str:
+        if not self.there(name):
             return f"(Not drawn in this run: {name}.)"
-        return f"![{says}]({relpath(file, self.settings.page.parent)})"
+        place = relpath(self._file(name), self.settings.page.parent)
+        return (
+            f"![{shows}]({place})\n\n{markdown(['The source', 'Here'], [[source, here]], words=2)}"
+        )
 
 
-def markdown(heads: list[str], rows: list[list[Any]]) -> str:
-    """Lay out a table; the first column is words, the others figures."""
-    lines = [heads, ["---", *["---:"] * (len(heads) - 1)], *rows]
-    return "\n".join("| " + " | ".join(str(cell) for cell in line) + " |" for line in lines)
+def markdown(heads: list[str], rows: list[list[Any]], words: int = 1) -> str:
+    """Lay out a table; the first columns, one unless more are named, are words, the others figures."""
+    lines = [heads, ["---"] * words + ["---:"] * (len(heads) - words), *rows]
+    text = "\n".join("| " + " | ".join(str(cell) for cell in line) + " |" for line in lines)
+    return re.sub(r"(?<![\w-])-(?=\d)", "−", text)  # a true minus sign; not in 1e-05
 
 
 class Tables:
@@ -99,6 +113,21 @@ class Tables:
         ]  # fmt: skip
         return markdown(heads, rows)
 
+    def bias(self) -> dict[str, Any]:
+        """How far the means of both estimates are from the truth: at the least n, and from n = 1000 on."""
+        rows = [row for row in self.rows("artificial") if row["method"] != "known b"]
+        least = min(row["n"] for row in rows)
+
+        def most(chosen: list[dict[str, Any]]) -> float:
+            return max(abs(row["mean"] - row["b"]) for row in chosen)
+
+        return {
+            "least_n": least,
+            "at_least_n": most([row for row in rows if row["n"] == least]),
+            "from_n": most([row for row in rows if row["n"] >= artificial.FITTED_FROM]),
+            "from_ten_thousand": most([row for row in rows if row["n"] >= 10_000]),
+        }
+
     def slopes(self) -> dict[str, Any]:
         """Slopes of the log MSE: a table, and their least and greatest."""
         rows = self.rows("artificial_slopes")
@@ -111,12 +140,12 @@ class Tables:
             ]
             for what, method in dict.fromkeys((row["of"], row["method"]) for row in rows)
         ]
-        steep = [row["slope"] for row in rows if row["of"] == "b"]
+        steep = {what: [row["slope"] for row in rows if row["of"] == what] for what in words}
         heads = ["slope of", *(f"b = {b:g}" for b in artificial.IMBALANCES)]
         return {
             "table": markdown(heads, sorted(lines)),
-            "least": min(steep),
-            "most": max(steep),
+            "least": {what: min(each) for what, each in steep.items()},
+            "most": {what: max(each) for what, each in steep.items()},
             "hold": all(-1.1 <= row["slope"] <= -0.9 for row in rows),
             "from_n": rows[0]["from_n"],
         }
@@ -144,13 +173,19 @@ class Tables:
         ratio = {
             b: [of[b, m, "estimated v"] / of[b, m, "true v"] for m in sizes] for b in (0.0, 0.3)
         }
-        joint = [of[0.3, m, "all at once"] / of[0.3, m, "true v"] for m in sizes]
+        joint = [
+            of[b, m, "all at once"] / of[b, m, "estimated v"] for b in (0.0, 0.3) for m in sizes
+        ]
+        most = [of[0.3, sizes[-1], way] for way in artificial.WAYS]
         return {
             "table": markdown(["b", "m", *(f"MAE, {way}" for way in artificial.WAYS)], lines),
             "sets": rows[0]["sets"],
             "at_zero": max(abs(each - 1) for each in ratio[0.0]),
             "at_three": (min(ratio[0.3]), max(ratio[0.3])),
             "joint": (min(joint), max(joint)),
+            "most_m": sizes[-1],
+            "at_most_m": dict(zip(artificial.WAYS, most, strict=True)),
+            "with_labels": artificial.with_labels(0.3),
         }
 
     # --- theorems -------------------------------------------------------------------------------
@@ -181,65 +216,66 @@ class Tables:
     # --- beyond ---------------------------------------------------------------------------------
 
     def bound(self) -> str:
-        of = {(row["b"], row["n"], row["method"]): row for row in self.rows("bound")}
+        of = {((row["b"], row["n"]), row["method"]): row for row in self.rows("bound")}
+        heads = {cell: f"b = {cell[0]:g}, n = {cell[1]:,}" for cell in beyond.BOUND_CELLS}
+        return _of_b_and_rates(of, heads, ("b_over_bound", "rates_over_bound"))
 
-        def cell(row: dict[str, Any]) -> str:
-            marked = "\\*" if row["refused"] else ""
-            return f"{_short(row['b_over_bound'])} / {_short(row['rates_over_bound'])}{marked}"
+    def refused(self, name: str = "bound") -> dict[str, float]:
+        """Return by method the largest share of data sets in a cell on which it refused, where it ever did."""
+        shares: dict[str, float] = {}
+        for row in self.rows(name):
+            if row["refused"]:
+                share = row["refused"] / (row["sets"] + row["refused"])
+                shares[row["method"]] = max(share, shares.get(row["method"], 0.0))
+        return shares
 
-        rows = [
-            [f"b = {b:g}, n = {n:,}", *(cell(of[b, n, method]) for method in beyond.BOUND_METHODS)]
-            for b, n in beyond.BOUND_CELLS
+    def over_bound(self, methods: tuple[str, ...], field: str, least_n: int, most_n: int) -> str:
+        """Give the least and the greatest ratio of these methods in the cells from least to most n."""
+        ratios = [
+            row[f"{field}_over_bound"]
+            for row in self.rows("bound")
+            if row["method"] in methods and least_n <= row["n"] <= most_n
         ]
-        return markdown(["b / rates", *beyond.BOUND_METHODS], rows)
-
-    def refused(self) -> dict[str, float]:
-        """Return by method the share of data sets on which it refused, where it ever did."""
-        rows = [row for row in self.rows("bound") if row["refused"]]
-        return {
-            f"{row['method']} at b = {row['b']:g}, n = {row['n']:,}": row["refused"]
-            / (row["sets"] + row["refused"])
-            for row in rows
-        }
+        return f"{min(ratios):.2f} to {max(ratios):.2f}"
 
     def bound_error(self) -> float:
-        """Largest standard error of the ratios, Zhang's apart."""
-        rows = [row for row in self.rows("bound") if row["method"] not in ("Zhang",)]
+        """Largest standard error of the ratios that the chart shows."""
+        rows = [row for row in self.rows("bound") if row["method"] not in beyond.OFF_THE_CHARTS]
         return max(max(row["b_error"], row["rates_error"]) for row in rows)
 
     def missing(self) -> str:
         of = {(row["missing"], row["method"]): row for row in self.rows("missing")}
-        rows = [
-            [
-                f"{share:.0%}",
-                *(
-                    f"{_short(of[share, method]['b_over_bound'])} / {_short(of[share, method]['rates_over_bound'])}"
-                    for method in beyond.MISSING_METHODS
-                ),
-                f"{of[share, 'bound']['b_rmse']:.3f} / {of[share, 'bound']['rates_rmse']:.3f}",
-            ]
-            for share in beyond.MISSING
-        ]
-        return markdown(["missing", *beyond.MISSING_METHODS, "root of the bound"], rows)
+        heads = {share: f"{share:.0%}" for share in beyond.MISSING}
+        return _of_b_and_rates(of, heads, ("b_over_bound", "rates_over_bound"))
 
     def copying(self) -> str:
-        rows = self.rows("copying")
-        of = {(row["case"], row["method"]): row for row in rows}
-        lines = [
-            [
-                case,
-                *(
-                    f"{of[case, method]['b']:.3f} / {of[case, method]['rates']:.3f}"
-                    for method in beyond.COPYING_METHODS
-                ),
-            ]
-            for case in dict.fromkeys(row["case"] for row in rows)
+        of = {(row["case"], row["method"]): row for row in self.rows("copying")}
+        heads = {case: case for case, _ in of}
+        return _of_b_and_rates(of, heads, ("b", "rates"), ".3f")
+
+
+def _of_b_and_rates(
+    of: dict[tuple[Any, str], dict[str, Any]],
+    heads: dict[Any, str],
+    fields: tuple[str, str],
+    form: str = ".2f",
+) -> str:
+    """Lay out two tables, of b and of the rates: a row a method, a column a cell."""
+    tables = []
+    for field, head in zip(fields, ("of b", "of the rates"), strict=True):
+        rows = [
+            [method, *(_figure(of[cell, method], field, form) for cell in heads)]
+            for method in beyond.METHODS
+            if any(of[cell, method][field] is not None for cell in heads)
         ]
-        return markdown(["b / rates", *beyond.COPYING_METHODS], lines)
+        tables.append(markdown([head, *heads.values()], rows))
+    return "\n\n".join(tables)
 
 
-def _short(ratio: float) -> str:
-    return f"{ratio:.2f}" if ratio < 10 else f"{ratio:.0f}"
+def _figure(row: dict[str, Any], field: str, form: str) -> str:
+    """Give a figure, without digits after the point from ten on; marked where the method ever refused."""
+    said = format(row[field], ".0f" if row[field] >= 10 else form)
+    return said + ("\\*" if row["refused"] else "")
 
 
 class Real:
@@ -253,6 +289,10 @@ class Real:
 
     def runs(self, way: str) -> pl.DataFrame:
         return read(self.settings.results / f"real_runs_{way}.csv")
+
+    def was_run(self, name: str) -> bool:
+        """Tell whether a set is in any of the tables."""
+        return any(self.there(way) and name in self.names(way) for way in ensembles.WAYS)
 
     def names(self, way: str) -> list[str]:
         held = set(self.runs(way)["set"])
@@ -288,6 +328,10 @@ class Real:
                 ]
             )
         return markdown(["above SML by", *(SETS[name].title for name in names)], rows)
+
+    def mean(self, way: str, name: str, method: str) -> float:
+        """Return the mean balanced accuracy."""
+        return _means(self.runs(way), "balanced_accuracy")[name, method][0]
 
     def gain(self, way: str, name: str, method: str = real.ISML, over: str = real.SML) -> dict:
         """Mean gain of a method over another, and in how many realizations it is above."""
@@ -350,7 +394,7 @@ class Real:
             own = table.filter(pl.col("set") == name)
             rows.append(
                 [
-                    SETS[name].title,
+                    SETS[name].title.partition(" ")[0],
                     len(own),
                     f"{own['b'].mean():.2f}",
                     f"{own['least'].mean():.3f}",
@@ -362,8 +406,8 @@ class Real:
                 ]
             )
         heads = [
-            "set", "realizations", "b", "worst classifier", "mean", "best", "shared errors",
-            "one is constant in", "votes missing",
+            "set", "runs", "b", "worst", "mean", "best", "shared errors", "constant in",
+            "no vote",
         ]  # fmt: skip
         return markdown(heads, rows)
 

@@ -14,7 +14,7 @@ from labelfree._latent_class import Model
 from labelfree._products import Block
 from labelfree._rates import clipped, logit, smallest_rate
 from paper import ensembles
-from paper.data import SETS, load
+from paper.data import SETS, UnexpectedData, file_of, load
 from paper.ensembles import Votes
 from paper.settings import Settings
 from paper.spectral import Found, Spectral, of_confusion
@@ -35,10 +35,8 @@ ISML, SML = "i-SML likelihood", "SML"
 
 
 def real(settings: Settings, folder: Path | None, ways: list[str], names: list[str]) -> None:
-    """Run every set by every way; one table of all runs, one of their means, one of the rates."""
+    """Run every set by every way: a table of all runs for each way."""
     for way in ways:
-        if way != "ready" and folder is None and not _fetched(names):
-            continue
         jobs = [
             (name, way, realization, folder)
             for name in names
@@ -49,24 +47,25 @@ def real(settings: Settings, folder: Path | None, ways: list[str], names: list[s
             write_part(settings.results / f"real_runs_{way}.csv", rows, "set", list(SETS))
 
 
-def _fetched(names: list[str]) -> bool:
-    """Tell whether OpenML gives the sets; scikit-learn keeps them for the processes to come."""
-    try:
-        for name in names:
-            load(name, None)
-    except OSError as error:  # no network, or it refuses
-        print(
-            f"OpenML cannot be reached ({error}); give the data by --data FOLDER. Skipped: {', '.join(names)}"
-        )
-        return False
-    return True
-
-
 def _realizations(name: str, way: str, folder: Path | None, settings: Settings) -> int:
     if way == "ready":
         return min(len(ensembles.ready(folder, name)), settings.realizations)
-    has_file = folder is not None and (folder / "uci" / f"{SETS[name].file}.parquet").is_file()
-    return settings.realizations if has_file or folder is None else 0
+    here = file_of(name, folder) is not None or _fetched(name)
+    return settings.realizations if here else 0
+
+
+def _fetched(name: str) -> bool:
+    """Tell whether OpenML gives the set; scikit-learn keeps it for the processes to come."""
+    try:
+        load(name, None)
+    except (OSError, UnexpectedData) as error:  # no network, or it refuses, or other data
+        why = error if isinstance(error, UnexpectedData) else f"it cannot be reached: {error}"
+        print(
+            f"{SETS[name].title} is in no folder, and not to be had from OpenML ({why}); skipped. "
+            "Give the data by --data FOLDER."
+        )
+        return False
+    return True
 
 
 def realization_of(

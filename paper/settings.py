@@ -43,8 +43,8 @@ def full(jobs: int) -> Settings:
         classifiers=(5, 7, 10, 15, 20, 30, 50),
         realizations=30,
         bound_sets=450,
-        missing_sets=150,
-        copying_sets=100,
+        missing_sets=200,
+        copying_sets=150,
         jobs=jobs,
     )
 

@@ -79,8 +79,10 @@ def of_model(model: Model) -> Found:
     return of_confusion(model.class_probabilities, model.confusion)
 
 
-def of_confusion(class_probabilities: np.ndarray, confusion: np.ndarray) -> Found:
-    return Found(2.0 * float(class_probabilities[1]) - 1.0, confusion[:, 1, 1], confusion[:, 0, 0])
+def of_confusion(class_probabilities: np.ndarray | None, confusion: np.ndarray) -> Found:
+    """Return the rates of a confusion [classifier, true, voted]; NaN for an imbalance that is not estimated."""
+    imbalance = np.nan if class_probabilities is None else 2.0 * float(class_probabilities[1]) - 1.0
+    return Found(imbalance, confusion[:, 1, 1], confusion[:, 0, 0])
 
 
 def true_vector(sensitivity: np.ndarray, specificity: np.ndarray, imbalance: float) -> np.ndarray:

@@ -72,7 +72,10 @@ def write_part(path: Path, rows: list[dict[str, Any]], by: str, order: Sequence[
 
 
 def _plain(value: Any) -> Any:
-    return f"{value:.6g}" if isinstance(value, float | np.floating) else value
+    """Give a figure as it is written: NaN, which is none, as nothing."""
+    if not isinstance(value, float | np.floating):
+        return value
+    return "" if np.isnan(value) else f"{value:.6g}"
 
 
 def read(path: Path) -> pl.DataFrame:

@@ -26,6 +26,7 @@ NOT_RUN = {
         "docs/command_line.md",
         "$ labelfree --install-completion",
     ): "changes the shell's own settings",
+    ("docs/paper.md", "$ make paper"): "takes half an hour; its own tests run its parts",
     ("docs/report.md", '$ pip install "labelfree[report]"'): "installs from the package index",
     ("docs/sklearn.md", '$ pip install "labelfree[sklearn]"'): "installs from the package index",
 }

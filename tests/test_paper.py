@@ -157,10 +157,42 @@ def test_the_parts_beyond_the_source_run(small):
     beyond.copying(one)
     bound = pl.read_csv(small.results / "bound.csv")
     assert (bound.filter(pl.col("method") == "MAP")["rates_over_bound"] < 4).all()
-    missing = pl.read_csv(small.results / "missing.csv").filter(pl.col("method") == "bound")
-    assert missing["b_rmse"].is_sorted()  # with more votes missing, the bound is higher
-    copying = pl.read_csv(small.results / "copying.csv").filter(pl.col("method") == "default")
-    assert (copying["rates"] < 0.05).all()
+    missing = pl.read_csv(small.results / "missing.csv")
+    assert missing.filter(pl.col("method") == "bound")[
+        "b_rmse"
+    ].is_sorted()  # fewer votes tell less
+    copying = pl.read_csv(small.results / "copying.csv")
+    assert (copying.filter(pl.col("method") == "default")["rates"] < 0.05).all()
+    for table in (bound, missing, copying):
+        assert set(beyond.METHODS) <= set(table["method"])
+        # who is told b, and who does not estimate it, has no error of b
+        of_b = table.filter(pl.col("method").is_in(["Donmez", "Platanios"])).select(r"^b_over.*|b$")
+        assert of_b.null_count().row(0)[-1] == len(of_b)
+
+
+def test_a_method_that_refuses_is_counted_and_left_out():
+    from paper.beyond import mean_errors, over
+
+    errors = np.array([[0.2, 0.4], [np.nan, np.nan], [0.4, 0.8]])
+    least = np.array([[0.1, 0.4], [9.0, 9.0], [0.2, 0.8]])
+    found = over(errors, least)
+    assert (found["b_over_bound"], found["rates_over_bound"]) == (pytest.approx(2), 1)
+    assert (found["sets"], found["refused"]) == (2, 1)
+    found = mean_errors(errors)
+    assert (found["b"], found["rates"]) == (pytest.approx(0.3), pytest.approx(0.6))
+    assert (found["sets"], found["refused"]) == (2, 1)
+
+
+def test_an_answer_the_wrong_way_round_is_turned():
+    from paper.beyond import facing_majority
+    from paper.spectral import Found
+
+    right = Found(0.3, np.array([0.8, 0.7, 0.4]), np.array([0.6, 0.9, 0.5]))
+    wrong = Found(-0.3, 1 - right.specificity, 1 - right.sensitivity)
+    for found in (facing_majority(right), facing_majority(wrong)):
+        assert found.imbalance == 0.3
+        np.testing.assert_allclose(found.sensitivity, right.sensitivity)
+        np.testing.assert_allclose(found.specificity, right.specificity)
 
 
 # --- real data ----------------------------------------------------------------------------------
@@ -191,7 +223,7 @@ def test_a_set_is_read_from_a_folder_and_trained_and_compared(small, tmp_path):
     found = load("magic", folder)
     np.testing.assert_array_equal(found[0], attributes)
     np.testing.assert_array_equal(found[1], truth)
-    real.real(small, folder, ["ready", "sklearn"], ["magic", "musk"])  # no ready votes, and no Musk
+    real.real(small, folder, ["ready", "sklearn"], ["magic"])  # no ready votes there
     assert not (small.results / "real_runs_ready.csv").exists()
     runs = pl.read_csv(small.results / "real_runs_sklearn.csv")
     assert len(runs) == small.realizations * len(real.METHODS)
@@ -199,40 +231,84 @@ def test_a_set_is_read_from_a_folder_and_trained_and_compared(small, tmp_path):
     assert runs.filter(pl.col("method") == "majority")["b"].is_null().all()
 
 
-def test_a_set_comes_from_openml_where_there_is_no_folder(monkeypatch):
+def openml(monkeypatch, columns, targets):
+    """Have scikit-learn's loader give this many numeric columns, beside those that are none."""
     from types import SimpleNamespace
 
     import pandas as pd
     import sklearn.datasets
-    from paper.data import SETS, load
 
     asked = []
 
     def fetch_openml(*, data_id, as_frame):
         assert as_frame
         asked.append(data_id)
-        table = pd.DataFrame({"a": [1.0, 2.0, 3.0], "b": [4, 5, 6], "word": ["x", "y", "z"]})
-        return SimpleNamespace(data=table, target=pd.Series(["False", "True", "True"]))
+        numbers = {f"f{i}": [i, i + 0.5, i + 1] for i in range(columns)}
+        table = pd.DataFrame({"ID": [1, 2, 3], **numbers, "word": ["x", "y", "z"]})
+        return SimpleNamespace(data=table, target=pd.Series(targets))
 
     monkeypatch.setattr(sklearn.datasets, "fetch_openml", fetch_openml)
-    attributes, truth = load("miniboone", None)
-    assert asked == [SETS["miniboone"].openml]
-    assert attributes.tolist() == [[1, 4], [2, 5], [3, 6]]
+    return asked
+
+
+@pytest.mark.parametrize(
+    ("name", "columns", "targets"),
+    [
+        ("magic", 10, ["h", "g", "g"]),
+        ("spambase", 57, ["0", "1", "1"]),
+        ("musk", 166, ["0", "1", "1"]),
+        ("mnist", 784, ["4", "5", "9"]),
+        ("miniboone", 50, ["False", "True", "True"]),
+    ],
+)
+def test_a_set_comes_from_openml_where_there_is_no_folder(monkeypatch, name, columns, targets):
+    from paper.data import SETS, load
+
+    asked = openml(monkeypatch, columns, targets)
+    attributes, truth = load(name, None)
+    assert asked == [SETS[name].openml]
+    np.testing.assert_array_equal(attributes[1], np.arange(columns) + 0.5)
     assert truth.tolist() == [-1, 1, 1]
-    with pytest.raises(SystemExit, match=r"Expected targets of MAGIC"):
+
+
+@pytest.mark.parametrize(
+    ("columns", "targets", "says"),
+    [
+        (11, ["h", "g", "g"], "expected 10 attributes at OpenML, got 11"),
+        (10, ["a", "b", "b"], r"expected targets of which some are \('g',\), got \['a', 'b'\]"),
+    ],
+)
+def test_another_set_than_was_asked_for_is_refused(monkeypatch, columns, targets, says):
+    from paper.data import UnexpectedData, load
+
+    openml(monkeypatch, columns, targets)
+    with pytest.raises(UnexpectedData, match=says):
         load("magic", None)
 
 
-def test_without_network_the_sets_are_skipped_in_a_sentence(small, monkeypatch, capsys):
+def test_a_set_that_is_nowhere_is_skipped_in_a_sentence(small, tmp_path, monkeypatch, capsys):
     from paper import real
 
     def load(_name, _folder):
         raise OSError("no route")
 
     monkeypatch.setattr(real, "load", load)
-    real.real(small, None, ["sklearn"], ["magic"])
-    assert "OpenML cannot be reached (no route)" in capsys.readouterr().out
+    (tmp_path / "uci").mkdir()
+    for folder in (None, tmp_path):  # no folder, and one that does not hold it
+        real.real(small, folder, ["sklearn"], ["miniboone"])
+        assert (
+            "MiniBooNE is in no folder, and not to be had from OpenML (it cannot be reached: no route)"
+            in capsys.readouterr().out
+        )
     assert not small.results.exists()
+
+
+def test_a_folder_s_sets_are_run_unless_others_are_named(tmp_path):
+    from paper.data import usual
+
+    assert usual(None) == ["magic", "spambase", "musk", "mnist"]
+    folder, *_ = folder_of(tmp_path, "miniboone")
+    assert usual(folder) == ["miniboone"]
 
 
 def test_a_part_of_the_sets_may_be_run_again(tmp_path):
@@ -299,11 +375,39 @@ def test_a_chart_is_the_same_bytes_however_often_it_is_drawn(small):
 
 
 def test_every_colour_differs_from_those_beside_it():
-    from paper import artificial, beyond, figures, real
+    from paper import artificial, beyond, figures, real, style
 
-    for methods in (real.METHODS, beyond.MISSING_METHODS, beyond.COPYING_METHODS):
-        assert len({figures.COLOURS[each] for each in methods}) == len(methods)
-    assert len({figures.WAY_COLOURS[each] for each in artificial.WAYS}) == len(artificial.WAYS)
+    for methods in (real.METHODS, figures.ON_CHARTS, artificial.WAYS):
+        assert len({style.COLOURS[each] for each in methods}) == len(methods)
+    assert len({style.SHAPES[each] for each in figures.ON_CHARTS}) == len(figures.ON_CHARTS)
+    assert set(beyond.OFF_THE_CHARTS) < set(beyond.METHODS)
+
+
+def test_a_packed_png_has_the_same_pixels(tmp_path):
+    import struct
+    import zlib
+
+    import altair as alt
+    import vl_convert
+    from paper import style
+
+    def read(png):
+        parts, place = {}, 8
+        while place < len(png):
+            length, kind = struct.unpack(">I4s", png[place : place + 8])
+            body = png[place + 8 : place + 8 + length]
+            (checked,) = struct.unpack(">I", png[place + 8 + length : place + 12 + length])
+            assert checked == zlib.crc32(kind + body)
+            parts[kind] = parts.get(kind, b"") + body
+            place += 12 + length
+        return parts | {b"IDAT": zlib.decompress(parts[b"IDAT"])}, list(parts)
+
+    chart = alt.Chart(pl.DataFrame({"x": [1, 2, 3]})).mark_point().encode(x="x:Q")
+    drawn = vl_convert.vegalite_to_png(chart.to_dict(), scale=2)
+    packed = style.packed(drawn)
+    assert packed[:8] == drawn[:8]
+    assert len(packed) < len(drawn)
+    assert read(packed) == read(drawn)
 
 
 # --- the command --------------------------------------------------------------------------------
@@ -332,3 +436,88 @@ def test_the_command_names_its_parts():
     )  # fmt: skip
     assert wrong.returncode == 2
     assert "Traceback" not in wrong.stderr
+
+
+# --- the page -----------------------------------------------------------------------------------
+
+
+def test_a_page_is_written_with_no_real_data_too(small):
+    from dataclasses import replace
+
+    from paper import artificial, beyond, consistency, page
+
+    short = replace(small, bound_sets=2, missing_sets=2, copying_sets=2)
+    artificial.section_6_1(short)
+    artificial.appendix(short)
+    consistency.theorem_1(short)
+    consistency.theorem_2(short)
+    beyond.over_bound(short)
+    beyond.missing_votes(short)
+    beyond.copying(short)
+    written = page.written(short)
+    assert "Ready Weka votes were not at hand in this run." in written
+    assert "(Not drawn in this run: theorem_1.)" in written
+    assert "MiniBooNE was not run here" in written
+    assert "None" not in written
+    assert "nan" not in written.split()
+
+
+PAGE = ROOT / "docs" / "paper.md"
+
+
+def committed(name):
+    return pl.read_csv(PAPER / "results" / f"{name}.csv", infer_schema_length=None)
+
+
+def test_the_page_is_what_its_tables_say():
+    from paper import page
+    from paper.settings import full
+
+    assert PAGE.read_text("utf-8") == page.written(full(1)), "run python -m paper page"
+
+
+def test_every_figure_of_the_page_is_there_and_small_and_no_other():
+    import re
+
+    shown = re.findall(r"^!\[[^\]]+\]\(\.\./(paper/figures/\w+)\.svg\)$", PAGE.read_text(), re.M)
+    assert len(shown) == PAGE.read_text().count("![")
+    drawn = {f"paper/figures/{file.stem}" for file in (PAPER / "figures").iterdir()}
+    assert set(shown) == drawn
+    for name in shown:
+        for end in ("svg", "png"):
+            assert 1000 < (ROOT / f"{name}.{end}").stat().st_size < 200_000
+
+
+def test_beside_every_figure_stands_what_the_source_reports():
+    import re
+
+    page = PAGE.read_text("utf-8")
+    beside = re.findall(
+        r"^!\[.*\)\n\n\| The source \| Here \|\n.*\n\| .{10,} \| .{10,} \|$", page, re.M
+    )
+    assert len(beside) == page.count("![")
+
+
+def test_the_full_run_reaches_what_it_must_on_artificial_data():
+    slopes = committed("artificial_slopes")
+    assert slopes["slope"].is_between(-1.1, -0.9).all()
+    gain = committed("artificial_gain").filter(pl.col("n") >= 1000)
+    assert set(gain["b"]) == {0.0, 0.3, 0.6}
+    assert (gain["likelihood_over_tensor"] <= 1).all()
+
+
+@pytest.mark.parametrize("way", ["ready", "sklearn"])
+def test_the_full_run_reaches_what_it_must_on_real_data(way):
+    runs = committed(f"real_runs_{way}").pivot(
+        on="method", index=["set", "realization"], values="balanced_accuracy"
+    )
+    means = runs.group_by("set").mean()
+    assert set(means["set"]) == {"magic", "spambase", "musk", "mnist"}
+    assert (means["i-SML likelihood"] > means["SML"]).sum() >= 3
+    assert (means["SML"] > means["majority"]).all()
+    if way == "ready":
+        magic = runs.filter(pl.col("set") == "magic")
+        gain = magic["i-SML likelihood"] - magic["SML"]
+        assert len(gain) == 30
+        assert (gain > 0).sum() >= 29
+        assert 0.015 <= gain.mean() <= 0.025

@@ -15,6 +15,7 @@ The rooms, in the order that data walks through them (each may call those above 
     _long_form     one row a vote -> a table of votes, dense or sparse
     _engines       tables that live in an engine, counted there
     _engine_long   the long form in an engine -> one row an item, or its tally
+    _engine_wide   wide tables in an engine whose patterns do not repeat: sums there, a sample at home
     _votes         what a user has -> checked votes
     _patterns      a stretch of votes -> its patterns as bits
     _gold_labels   gold labels as given -> their votes and classes

@@ -20,6 +20,25 @@ FEWEST = 3  # classifiers; of two, no method can tell the better one without lab
 
 
 @dataclass(frozen=True, eq=False)
+class Whole:
+    """All items, of which only a sample came home, as far as their engine has added them up.
+
+    Attributes
+    ----------
+    items : float
+        How many there are.
+    cooccurrence : (m K, m K) array, optional
+        For each pair of vote columns, the items that hold both, as the room of products lays them out.
+    triples : callable
+        (m, 2, 6) array of powers -> sums over all items for the third moments; asks the engine.
+    """
+
+    items: float
+    cooccurrence: NDArray[np.float64] | None
+    triples: Callable[[NDArray[np.float64]], tuple[float, float]]
+
+
+@dataclass(frozen=True, eq=False)
 class Table:
     """A wide table as it came, before its labels are known.
 
@@ -44,6 +63,8 @@ class Table:
         The classifiers as the long form names them, numbers as numbers; empty for the wide form.
     counts : (n,) array, optional
         Where the rows have been counted already: how many items each stands for.
+    whole : Whole, optional
+        Where the rows are a sample: what is known of all items.
     """
 
     names: tuple[str, ...]
@@ -56,6 +77,7 @@ class Table:
     column_of_items: Callable[[str], Sequence[Any]]
     classifier_keys: tuple[Any, ...] = ()
     counts: NDArray[np.float64] | None = None
+    whole: Whole | None = None
 
 
 def check_size(items: int, classifiers: int) -> None:

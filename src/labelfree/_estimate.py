@@ -164,7 +164,7 @@ def estimate(
         classes=counted.classes,
         method=method,
         level=level,
-        items=int(counted.items) if whole else counted.items,
+        items=int(counted.stands_for) if whole else counted.items,
         patterns=len(counted),
         votes=tuple(int(count) if whole else float(count) for count in walked.votes),
         notes=_notes(walked),
@@ -176,7 +176,8 @@ def estimate(
         _vector=walked.vector,
         missed=walked.missed,
         origin=origin_of(counted, graded, walked.curve),
-        _seen=to_compare_on(counted),
+        _seen=to_compare_on(counted.alone()),
+        sample=None if counted.whole is None else int(counted.items),
     )
 
 

@@ -25,7 +25,8 @@ Frame: TypeAlias = "nw.DataFrame[Any]"
 ITEM_COLUMN = "item"  # a table's column of this name is taken for the items' names
 ANSWER_COLUMNS = ("label", "probability")
 NO_FILE = ("FILE_NOT_EXIST", "FileNotFound", "PATH_NOT_FOUND", "No such file", "No files found")
-LONGEST_REASON = 160  # letters of what an engine says that are passed on
+LONGEST_REASON = 240  # letters of what an engine says that are passed on: room for a path
+CAUSE = "Caused by: "  # before the causes of an error of Java
 
 
 def is_array(votes: Any) -> bool:
@@ -254,10 +255,12 @@ def _is_of_a_file(error: Exception, said: str) -> bool:
 
 
 def _reason(error: Exception) -> str:
-    """Take the line that says what happened: the last of a Python error within, else the first."""
+    """Take the line that says what happened: the last of a Python error within, Java's first cause, or the first."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     within = [line for line in lines if line.partition(":")[0].endswith(("Error", "Exception"))]
-    said = " ".join((within or lines or [""])[-1 if within else 0].split()).rstrip(".")
+    causes = [line.removeprefix(CAUSE) for line in lines if line.startswith(CAUSE)]
+    told = [*within[-1:], *causes[:1], *lines[:1], ""][0]
+    said = " ".join(told.split()).rstrip(".")
     if len(said) > LONGEST_REASON:
         said = said[: LONGEST_REASON - 3] + "..."
     return f"{type(error).__name__}: {said}" if said else type(error).__name__

@@ -74,6 +74,9 @@ class Estimate:
     origin : Origin or None
         How it was computed: version, options, hash of the votes, the likelihood over the imbalance.
         None for an estimate saved by a labelfree that did not note it.
+    sample : int or None
+        Where the votes live in an engine and are of so many classifiers that patterns do not repeat: items
+        of the seeded sample that the likelihood was climbed on. The moments are those of all items.
     """
 
     classifiers: tuple[str, ...]
@@ -93,6 +96,7 @@ class Estimate:
     missed: float = 0.0
     origin: Origin | None = field(default=None, repr=False)
     _seen: Tally | None = field(default=None, repr=False)  # votes to compare panels on; not saved
+    sample: int | None = None
 
     # --- numbers ------------------------------------------------------------------------------
 
@@ -391,6 +395,8 @@ class Estimate:
         if self._choice is None:
             return []
         lines = [f"{name} {with_interval(share, 'share')}" for name, share in self.shares()]
+        if self.sample is not None:
+            lines.append(f"the likelihood is that of a sample of {self.sample:,} items")
         if self.dependence != "independent":
             lines.append(
                 f"worth {self.effective_number:.1f} independent classifiers ({self.dependence})"
@@ -640,6 +646,7 @@ class Estimate:
             "classes": list(self.classes),
             "items": self.items,
             "patterns": self.patterns,
+            "sample": self.sample,
             "prevalence": self.prevalence if two else None,
             "prevalence_interval": self.interval("prevalence").tolist() if determined else None,
             "imbalance": self.imbalance if two else None,
@@ -706,6 +713,7 @@ def _revived(kept: dict[str, Any]) -> Estimate:
         level=kept["level"],
         items=kept["items"],
         patterns=kept["patterns"],
+        sample=kept.get("sample"),
         votes=tuple(row["votes"] for row in rows),
         notes=tuple(row["note"] for row in rows),
         converged=kept["converged"],

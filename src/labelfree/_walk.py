@@ -15,7 +15,7 @@ from labelfree._evidence import look_at_labels, look_at_values, look_at_votes
 from labelfree._imbalance import Imbalance, likelihood_imbalance, tensor_imbalance
 from labelfree._intervals import covariance_of_votes, jackknife
 from labelfree._latent_class import Fit, Model, Prior, fit
-from labelfree._moments import moments
+from labelfree._moments import moments, moments_of_all
 from labelfree._options import Facts, is_word
 from labelfree._origin import likelihood_curve
 from labelfree._products import Block, Blocks
@@ -49,8 +49,9 @@ def walk_two(
     level: float,
 ) -> Walked:
     """Go from the tally to the answer, and tell the verdict what was noticed."""
-    counted, seen = walk.blocks.tally, walk.seen
-    look_for_signal(findings, seen, counted.sample_size, counted.classifiers)
+    counted, seen = walk.blocks.tally, walk.of_all
+    size = counted.stands_for if np.isfinite(counted.sample_size) else counted.sample_size
+    look_for_signal(findings, seen, size, counted.classifiers)
     if findings.fatal:
         return Walked(None, None, seen.votes, seen.constant, converged=False)
     choice, tested = walk.choose(dependence, groups)
@@ -62,7 +63,7 @@ def walk_two(
         seen.constant,
         walk.converged and choice.converged,
         walk.found.vector,
-        likelihood_curve(walk.blocks, seen, walk.found.vector),
+        likelihood_curve(walk.blocks, walk.seen, walk.found.vector),
     )
 
 
@@ -83,7 +84,9 @@ class Walk:
         self.gold, self.turned = gold, False
         self.blocks = Blocks(counted)
         self.seen = moments(self.blocks)
-        self.found = self._signed(rank_one(self.seen, vector))
+        # Of a sample: the moments of all items, which the way to v and the spectral rates start from.
+        self.of_all = self.seen if counted.whole is None else moments_of_all(self.blocks)
+        self.found = self._signed(rank_one(self.of_all, vector))
         self.prior = _prior(counted, prior, facts, fixed_classes=prevalence is not None)
         self.imbalance: Imbalance | None = None
         # The part of the prior that the user knows; of a classifier without votes nothing else is.
@@ -153,11 +156,21 @@ class Walk:
         if self.method == "map":
             model, covariance = fitted.model, self.of_votes
         elif np.isfinite(size):
-            model, covariance = spectral, jackknife(spectral, self.blocks.tally, self._answer_of)
+            model, covariance = spectral, self._jackknifed(spectral)
         else:
             model, covariance = spectral, np.zeros((1 + 2 * len(self.seen.mean),) * 2)
         vector = self.found.vector
-        return independent(fitted, model, covariance, self.seen, vector, size, self.prior)
+        return independent(fitted, model, covariance, self.of_all, vector, size, self.prior)
+
+    def _jackknifed(self, spectral: Model) -> Array:
+        """Covariance of the spectral rates; of a sample, and so of fewer items than the moments are of."""
+        counted = self.blocks.tally
+        if counted.whole is None:
+            return jackknife(spectral, counted, self._answer_of)
+        alone = counted.alone()
+        covariance = jackknife(self._answer_of(alone), alone, self._answer_of)
+        of_all = self.method == "tensor" and counted.whole.cooccurrence is not None
+        return covariance * (counted.items / counted.stands_for if of_all else 1.0)
 
     def _answer_of(self, part: Tally) -> Model:
         return self._spectral(Blocks(part), self.method)[0]
@@ -167,7 +180,7 @@ class Walk:
     ) -> tuple[Model, Imbalance]:
         """Rates by way of v and the imbalance; what is known of them takes their place."""
         own = blocks is self.blocks
-        seen = self.seen if own else moments(blocks)
+        seen = self.of_all if own else moments(blocks)
         vector = self.found.vector if own else self._signed(rank_one(seen, self.vector)).vector
         if self.prevalence is not None:
             imbalance = Imbalance(2.0 * self.prevalence - 1.0, at_boundary=False, converged=True)
