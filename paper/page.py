@@ -333,6 +333,10 @@ class Real:
         """Return the mean balanced accuracy."""
         return _means(self.runs(way), "balanced_accuracy")[name, method][0]
 
+    def error(self, way: str, name: str, method: str, what: str) -> float:
+        """Return the mean absolute error of the sensitivities, the specificities or b."""
+        return _means(self.runs(way).drop_nulls(what), what)[name, method][0]
+
     def gain(self, way: str, name: str, method: str = real.ISML, over: str = real.SML) -> dict:
         """Mean gain of a method over another, and in how many realizations it is above."""
         runs = self.runs(way).filter(pl.col("set") == name)
