@@ -174,7 +174,7 @@ def many_classes(
             fitted = fit_monotone(blocks, start, own)
     covariance = covariance_of_logits(blocks, fitted.model, own, pool)
     if covariance is not None and pool is not None:
-        covariance = _untold(covariance, pool)
+        covariance = _untold(covariance, pool, fixed or {})
     return ManyClasses(fitted.model, own, fitted, covariance, missed, fitted.converged, starts[0])
 
 
@@ -253,7 +253,7 @@ def _without_own_accuracy(told: Array, pool: Shared) -> Array:
     return rest
 
 
-def _untold(covariance: Array, pool: Shared) -> Array:
+def _untold(covariance: Array, pool: Shared, known: Mapping[Row, Array]) -> Array:
     """Give rates that the votes do not tell, and that rest on the pool alone, the prior's own spread."""
     from scipy.special import polygamma
 
@@ -261,7 +261,9 @@ def _untold(covariance: Array, pool: Shared) -> Array:
         return covariance
     wide = covariance.copy()
     classes = pool.prior.confusion.shape[1]
-    for row in np.flatnonzero(pool.prior.fixed_rates.ravel()):
+    for row in np.flatnonzero(pool.prior.fixed_rates.ravel()).tolist():
+        if divmod(row, classes) in known:
+            continue
         spread = polygamma(1, pool.prior.confusion.reshape(-1, classes)[row])
         place = classes - 1 + row * (classes - 1) + np.arange(classes - 1)
         wide[np.ix_(place, place)] = np.diag(spread[1:]) + spread[0]
