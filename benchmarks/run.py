@@ -16,6 +16,9 @@ OTHERS = {
     "coverage.py --real": "the same on real votes, without labels and with gold labels",
     "alarm.py": "how often the alarm is raised, falsely and rightly",
     "dependence.py": "errors when classifiers copy one another",
+    "real_votes.py": "items labelled wrongly on real votes, by every method",
+    "consensus_choice.py": "the same by settings of the shared prior: why the default is what it is",
+    "crowd.py": "a million items and ten thousand raters in the long form, and crowd-kit beside it",
     "real_rates.py": "errors on real votes, family by family",
 }
 

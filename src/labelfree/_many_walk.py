@@ -18,13 +18,13 @@ from labelfree._intervals import Spread
 from labelfree._many_gold import ManyGold, many_gold
 from labelfree._many_intervals import blockwise, own_blocks, spread_of_classes
 from labelfree._many_verdict import (
-    pair_alarm,
     look_at_classes,
     look_at_parts,
     look_at_shared_errors,
     look_at_unanimous,
     look_at_widths,
     look_for_agreement,
+    pair_alarm,
     worth,
 )
 from labelfree._multiclass import MOST_CLASSES, ManyClasses, many_classes

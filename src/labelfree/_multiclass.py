@@ -136,9 +136,10 @@ def many_classes(
     """
     shape = blocks.tally.shape
     majority = majority_start(blocks)
+    ordered = ordered and shape.classes > 2  # two classes stand in any order
     starts, missed, settled = [majority], 0.0, True
     flat = Prior.flat(shape.classifiers, shape.classes, pseudo_count)
-    if ordered and shape.classes > 2 and method == "map":
+    if ordered and method == "map":
         starts.append(fit_kinds(blocks, majority, pseudo_count))
         flat = prior_of_kinds(starts[-1], pseudo_count)
     pool = None
