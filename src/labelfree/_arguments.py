@@ -174,6 +174,7 @@ Ordered = Annotated[
     bool,
     typer.Option(
         "--ordered",
+        metavar=FLAG,
         help="The classes stand in order, as grades do.",
         rich_help_panel=GRADING,
     ),

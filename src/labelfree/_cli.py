@@ -35,6 +35,7 @@ from labelfree._questions import refuse_grading_options
 from labelfree._terminal import (
     show_against_truth,
     show_by_prevalence,
+    show_confusion,
     show_estimate,
     show_labels,
     show_plan,
@@ -98,6 +99,14 @@ def estimate(
             help="Show what each rate would be at other prevalences, too.",
         ),
     ] = False,
+    confusion: Annotated[
+        bool,
+        typer.Option(
+            "--confusion",
+            metavar=FLAG,
+            help="Show each classifier's confusion matrix, too; --json always has them.",
+        ),
+    ] = False,
     as_json: AsJson = False,
     save: Annotated[
         Path | None,
@@ -123,6 +132,8 @@ def estimate(
     show_estimate(found)
     if by_prevalence:
         show_by_prevalence(found)
+    if confusion:
+        show_confusion(found)
 
 
 @app.command(
@@ -148,6 +159,7 @@ def label(
         typer.Option(
             metavar="NAME",
             help="What a wrong label costs: zero-one, or absolute, the steps to the true one of ordered classes.",
+            autocompletion=one_of("zero-one", "absolute"),
         ),
     ] = "zero-one",
     saved: Annotated[

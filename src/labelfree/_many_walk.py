@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -18,7 +18,7 @@ from labelfree._intervals import Spread
 from labelfree._many_gold import ManyGold, many_gold
 from labelfree._many_intervals import blockwise, own_blocks, spread_of_classes
 from labelfree._many_verdict import (
-    agreement_alarm,
+    pair_alarm,
     look_at_classes,
     look_at_parts,
     look_at_shared_errors,
@@ -29,7 +29,7 @@ from labelfree._many_verdict import (
 )
 from labelfree._multiclass import MOST_CLASSES, ManyClasses, many_classes
 from labelfree._options import MOST_TWO_CLASSES, is_word
-from labelfree._products import Blocks
+from labelfree._products import SAMPLED, Blocks
 from labelfree._shared_prior import label_counts
 from labelfree._tally import Tally
 from labelfree._verdict import Findings, look_at_gold_met, look_at_search
@@ -38,12 +38,29 @@ from labelfree._walked import Walked
 Array = NDArray[np.float64]
 Row = tuple[int, int]
 
+FEW_VOTED = 0.5  # share of all possible votes below which the classifiers are a crowd
 MOST_BLOCKWISE = 50_000_000  # numbers in the information of every classifier by itself
 
 
-def is_for_many(counted: Tally) -> bool:
-    """Whether these votes take this walk: more than two classes, or a crowd whose pairs hardly meet."""
-    return len(counted.classes) > 2 or len(counted.classifiers) > MOST_TWO_CLASSES
+def is_for_many(counted: Tally, method: str, groups: Sequence[Sequence[int]]) -> bool:
+    """Whether these votes take this walk: more than two classes, or a crowd, of which few vote on each item.
+
+    The covariances of pairs that hardly met tell little; the prior that all classifiers share does
+    better there, and faster (`benchmarks/consensus_choice.py`). What only the other walk can do,
+    it does: methods of moments, and groups that the user names.
+    """
+    if len(counted.classes) > 2 or len(counted.classifiers) > MOST_TWO_CLASSES:
+        return True
+    return method == "map" and not groups and _share_voted(counted) < FEW_VOTED
+
+
+def _share_voted(counted: Tally) -> float:
+    """Share of all possible votes that were given, judged by an even spread of the patterns."""
+    part = counted.thinned(SAMPLED)
+    codes: Any = part.codes()
+    voted = codes >= 0 if isinstance(codes, np.ndarray) else codes != 0
+    shares = (voted.T @ part.counts) / part.counts.sum()
+    return float(shares.mean())
 
 
 def walk_many(
@@ -78,7 +95,7 @@ def walk_many(
         believed=believed,
     )
     asked = not is_word(dependence, "ignore")
-    tested = agreement_alarm(blocks, found.model, found.covariance) if asked else _untested()
+    tested = pair_alarm(blocks, found.model, found.covariance) if asked else _untested()
     effective = worth(tested, found.model, blocks)
     choice = _choice(blocks, found, method, effective)
     if gold is not None:

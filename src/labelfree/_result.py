@@ -165,7 +165,8 @@ class Estimate:
                 "There are no intervals: the votes do not determine every rate (their information matrix is singular); "
                 "more items or classifiers would help."
                 if len(self.classes) == 2
-                else f"There are no intervals: {self.verdict.advice[-1]}"
+                else "There are no intervals: of more than two classes they come with method='map' and at most ten "
+                "classes; choose these."
             )
         if quantity == "imbalance":
             return 2.0 * spread.ends("prevalence", level) - 1.0
@@ -366,15 +367,12 @@ class Estimate:
         return check(requirements, self._figures(), by=by)
 
     def _figures(self) -> Figures:
-        whole: dict[str, Any] = {
-            "prevalence": None,
-            "prevalence_low": None,
-            "prevalence_high": None,
-        }
-        if self._choice is not None and len(self.classes) == 2:
-            whole["prevalence"] = self.prevalence
-            if self._choice.spread is not None:
-                whole["prevalence_low"], whole["prevalence_high"] = self.interval("prevalence")
+        whole: dict[str, Any] = {}
+        if len(self.classes) == 2:
+            whole = {"prevalence": None, "prevalence_low": None, "prevalence_high": None}
+            if self._choice is not None:
+                share = self.shares()[0][1]
+                whole = {name.replace("share", "prevalence"): end for name, end in share.items()}
         whole["effective_number"] = None if self._choice is None else self.effective_number
         whole["items"] = self.items
         return Figures(self.table(), whole, self.verdict.level)

@@ -107,12 +107,12 @@ def _item(row: dict[str, Any], labels: Sequence[str] | None) -> Row:
 
 
 def _ballots(votes: Sequence[int], labels: Sequence[str] | None) -> str:
-    """``5 : 5``, or ``3 cat, 2 dog``: the most frequent first."""
+    """``5 : 5``, or ``cat ×3, dog ×2``: the most frequent first."""
     if labels is None:
         return " : ".join(map(str, votes))
     given = [place for place in range(len(votes)) if votes[place]]
     given.sort(key=lambda place: -votes[place])
-    words = ", ".join(f"{votes[place]} {labels[place]}" for place in given[:MOST_BALLOTS])
+    words = ", ".join(f"{labels[place]} ×{votes[place]}" for place in given[:MOST_BALLOTS])
     return f"{words}, …" if len(given) > MOST_BALLOTS else words
 
 
