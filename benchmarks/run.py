@@ -14,6 +14,7 @@ OTHERS = {
     "cost.py": "what intervals, alarm, verdict and the models of shared errors cost",
     "coverage.py --sets 400": "how often the intervals hold the truth, on simulated votes",
     "coverage.py --real": "the same on real votes, without labels and with gold labels",
+    "alarm.py": "how often the alarm is raised, falsely and rightly",
     "dependence.py": "errors when classifiers copy one another",
     "real_rates.py": "errors on real votes, family by family",
 }

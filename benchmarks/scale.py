@@ -202,6 +202,11 @@ def spark() -> None:
             f"\nSpark, local[2], 10⁷ × 10: its own group-by {base:.2f} s, lf.estimate {own:.2f} s"
         )
         row("lf.estimate less Spark's own group-by, s", own - base, SPARK_MORE, " s")
+        path = write(Path(folder) / "wide.parquet", 10**6, 60)
+        counted, third, _ = of_wide(lambda: session.read.parquet(str(path)))
+        print(
+            f"\nSpark, 60 classifiers × 10⁶ items: lf.tally {counted:.1f} s, third moments {third:.1f} s"
+        )
 
 
 PARTS = {each.__name__: each for each in (file, items, classifiers, wide, spark)}

@@ -462,6 +462,36 @@ def test_a_page_is_written_with_no_real_data_too(small):
     assert "nan" not in written.split()
 
 
+def test_a_page_needs_no_set_in_particular(small):
+    from paper import page, real
+    from paper.work import write
+
+    rows = [
+        {"set": name, "realization": each, "method": method}
+        | {"balanced_accuracy": 0.7 + 0.01 * place + 0.001 * each, "with_prior": 0.7}
+        | dict.fromkeys(("sensitivity", "specificity", "balanced", "b", "found_b"), 0.1)
+        for name in ("musk", "miniboone")
+        for each in range(2)
+        for place, method in enumerate(real.METHODS)
+    ]
+    write(small.results / "real_runs_ready.csv", [row for row in rows if row["set"] == "musk"])
+    for way in ("weka", "sklearn"):
+        write(small.results / f"real_runs_{way}.csv", rows)
+    for file in (PAPER / "results").glob("*.csv"):
+        if not file.name.startswith("real_runs"):
+            (small.results / file.name).write_bytes(file.read_bytes())
+    small.figures.mkdir()
+    for name in ("real_bars", "real_bars_sklearn", "real_bars_weka"):
+        (small.figures / f"{name}.svg").touch()
+    written = page.written(small)
+    assert "Musk: majority 0.701, SML 0.711, i-SML 0.731, oracle 0.771." in written
+    assert "i-SML is above SML on average on 2 of 2 sets; on Musk by 0.020, in 2 of 2." in written
+    assert "| MiniBooNE | 130000, 50 | 130064, 50 |" in written
+    assert "MiniBooNE was not run here" not in written
+    assert "**Spambase: i-SML gains" not in written
+    assert "None" not in written
+
+
 PAGE = ROOT / "docs" / "paper.md"
 
 

@@ -6,7 +6,7 @@ import pytest
 from scipy.special import gammaln
 
 from labelfree import Tally
-from labelfree._item_types import COMMON, Types, expect_types
+from labelfree._item_types import COMMON, Types, expect_types, leap
 from labelfree._multiclass import many_classes
 from labelfree._products import Blocks
 from labelfree._shared_prior import MIDDLE, STRENGTHS, label_counts, shared
@@ -215,3 +215,25 @@ def test_errors_shared_on_hard_items_are_not_taken_for_skill(name, least):
     rule = posterior_rule(found.model)
     labels = winners(rule.scores(Block(codes, np.ones(len(codes)), 2)))
     assert (np.array(classes)[labels] == table["label"].to_numpy()).mean() >= least
+
+
+def test_leaps_end_where_plain_rounds_end(monkeypatch):
+    codes, _, _, _ = crowd(400, 30, 5, 3, seed=13)
+    blocks = blocks_of(codes, 3)
+    monkeypatch.setattr("labelfree._shared_prior.STILL", 1e-8)
+    quick = shared(blocks, majority_start(blocks), most_rounds=5000)
+    monkeypatch.setattr("labelfree._shared_prior.leap", lambda path: path[-1])
+    slow = shared(blocks, majority_start(blocks), most_rounds=5000)
+    assert quick.converged
+    assert slow.converged
+    assert quick.rounds < slow.rounds
+    assert np.allclose(quick.model.confusion, slow.model.confusion, rtol=0, atol=1e-5)
+
+
+def test_a_leap_keeps_probabilities_and_what_is_alike():
+    path = [some_types(3, 4, seed=seed) for seed in (1, 2, 3)]
+    far = leap(path)
+    assert np.allclose(far.own.sum(axis=2), 1)
+    assert far.shares.sum() == pytest.approx(1)
+    assert (far.own[1, 0] == path[-1].own[1, 0]).all()
+    assert leap([path[0]] * 3) is path[0]

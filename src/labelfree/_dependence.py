@@ -24,7 +24,10 @@ Array = NDArray[np.float64]
 
 ALARM_LEVEL = 0.05
 FEW_ITEMS = 500  # below, no bound holds and an alarm is always checked by simulation
-MOST_DRAWN = 1_000_000  # votes of one simulated data set; beyond, the bound decides by itself
+MOST_DRAWN = 500_000  # votes of one simulated data set; beyond, the bound decides by itself
+FEW_CLASSIFIERS = (
+    50  # up to here drawing votes costs the most, beyond it the information of their rates
+)
 REPLICATES = 39  # enough for a p-value of 1/40; drawing stops once independence stands
 MOST_JOINT = 40  # classifiers for which M₂ is computed along with the alarm; its cost grows with m⁶
 LEAST_LEFT = 0.15  # of the variance of a covariance after fitting, for a pair to be tested as it is
@@ -302,7 +305,8 @@ def _confirmed(tally: Tally, seen: Moments, model: Model, prior: Prior, found: A
     bound = 1.0 if few else bounded_p_value(seen, model, found.residuals)
     if bound <= ALARM_LEVEL:
         return found
-    if few or tally.items * len(seen.mean) <= MOST_DRAWN:
+    m = len(seen.mean)
+    if few or tally.items * m * max(1.0, m / FEW_CLASSIFIERS) <= MOST_DRAWN:
         return _simulated(tally, model, prior, found)
     return replace(found, p_value=bound)
 
@@ -326,14 +330,17 @@ def bounded_p_value(seen: Moments, model: Model, residuals: Array) -> float:
     float
     """
     p, mean_given, _ = _given_class(model)
-    size, tested = np.abs(residuals), residuals != 0
-    variance = np.einsum("y,yi,yj->ij", p, 1 - mean_given**2, 1 - mean_given**2)
-    reach = 1 + np.abs(mean_given)
-    most = np.max(reach[:, :, None] * reach[:, None, :], axis=0)
+    one, other = np.nonzero(np.triu(residuals))
+    if not len(one):
+        return 1.0
+    size, spread, reach = np.abs(residuals[one, other]), 1 - mean_given**2, 1 + np.abs(mean_given)
+    variance = p @ (spread[:, one] * spread[:, other])
     with np.errstate(divide="ignore"):
-        share = most[tested] / np.sqrt(seen.pair_counts[tested] * variance[tested])
-    tails = 2 * np.exp(-(size[tested] ** 2) / (2 + 2 / 3 * share * size[tested]))
-    return min(1.0, float(tails.min(initial=1.0)) * max(int(tested.sum()) // 2, 1))
+        share = (reach[:, one] * reach[:, other]).max(axis=0) / np.sqrt(
+            seen.pair_counts[one, other] * variance
+        )
+    tails = 2 * np.exp(-(size**2) / (2 + 2 / 3 * share * size))
+    return min(1.0, len(one) * float(tails.min()))
 
 
 def _simulated(tally: Tally, model: Model, prior: Prior, found: Alarm) -> Alarm:

@@ -137,7 +137,7 @@ def estimate(
     _check_tally(counted)
     groups = groups_asked(dependence, counted.classifiers, method)
     findings = Findings()
-    if is_for_many(counted):
+    if is_for_many(counted, method, groups):
         shares, fixed, believed = many_facts(known, prevalence, counted, groups)
         walked = walk_many(
             findings,

@@ -29,6 +29,7 @@ SECOND = 0.2  # share of the items that are of the second type, to start from
 ACCURACY = 0.6  # a to start from, and the mean of its prior
 PSEUDO_VOTES = 5.0  # that the prior of a weighs
 MOST_ACCURATE = 0.99  # a is no more
+FARTHEST = 30.0  # steps of a leap
 
 
 @dataclass(frozen=True)
@@ -75,6 +76,22 @@ class Types:
         weight = (self.shares / np.maximum(classes, FLOOR))[:, None, :, None]
         return Model(classes, weight[0] * self.own + weight[1] * self.second())
 
+    def logs(self) -> Array:
+        """All parameters as logarithms in one vector, in which a search may be speeded up."""
+        parts = (self.shares, self.own, np.array([self.accuracy, 1.0 - self.accuracy]))
+        together = np.concatenate([part.ravel() for part in parts])
+        return np.asarray(np.log(np.maximum(together, FLOOR)))
+
+    def moved(self, logs: Array) -> Types:
+        """Take parameters from such a vector; probabilities are made to sum to one."""
+        size = self.shares.size
+        shares = _shares_of(logs[:size]).reshape(self.shares.shape)
+        own = _shares_of(logs[size:-2].reshape(self.own.shape))
+        own = np.where(self.alike[:, :, None], self.own, own)
+        accuracy = float(_shares_of(logs[-2:])[0])
+        least = 1.0 / self.shares.shape[1]
+        return Types(shares, own, min(max(accuracy, least), MOST_ACCURATE), self.alike)
+
     def joint(self) -> Model:
         """The same as a model of 2K classes, (m, 2K, K): those of the first type, then those of the second."""
         return Model(self.shares.ravel(), np.concatenate([self.own, self.second()], axis=1))
@@ -119,6 +136,25 @@ def expect_types(blocks: Blocks, types: Types) -> TypeCounts:
     own = second * np.where(types.alike[:, :, None], 1.0, explained)
     common = (second - own).sum(axis=0)
     return TypeCounts(log_likelihood, items.reshape(2, classes), first + own, common)
+
+
+def _shares_of(logs: Array) -> Array:
+    powers = np.exp(logs - logs.max(axis=-1, keepdims=True))
+    return np.asarray(powers / powers.sum(axis=-1, keepdims=True))
+
+
+def leap(path: list[Types]) -> Types:
+    """Go on from three successive rounds as far as their steps promise (Varadhan and Roland 2008, S3).
+
+    With r the first step and v the change of the step, x − 2αr + α²v for α = −|r| / |v|, at most `FARTHEST`.
+    """
+    first, second, third = (each.logs() for each in path)
+    step, change = second - first, third - 2.0 * second + first
+    bend = float(np.linalg.norm(change))
+    if bend == 0.0:
+        return path[-1]
+    reach = -min(max(float(np.linalg.norm(step)) / bend, 1.0), FARTHEST)
+    return path[-1].moved(first - 2.0 * reach * step + reach**2 * change)
 
 
 def common_accuracy(votes: Array) -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -29,7 +29,7 @@ from labelfree._many_verdict import (
 )
 from labelfree._multiclass import MOST_CLASSES, ManyClasses, many_classes
 from labelfree._options import MOST_TWO_CLASSES, is_word
-from labelfree._products import Blocks
+from labelfree._products import SAMPLED, Blocks
 from labelfree._shared_prior import label_counts
 from labelfree._tally import Tally
 from labelfree._verdict import Findings, look_at_gold_met, look_at_search
@@ -38,12 +38,32 @@ from labelfree._walked import Walked
 Array = NDArray[np.float64]
 Row = tuple[int, int]
 
+FEW_VOTED = 0.5  # share of all possible votes below which the classifiers are a crowd ...
+FEW_VOTES = 150  # ... or votes that half of the classifiers gave at most
 MOST_BLOCKWISE = 50_000_000  # numbers in the information of every classifier by itself
 
 
-def is_for_many(counted: Tally) -> bool:
-    """Whether these votes take this walk: more than two classes, or a crowd whose pairs hardly meet."""
-    return len(counted.classes) > 2 or len(counted.classifiers) > MOST_TWO_CLASSES
+def is_for_many(counted: Tally, method: str, groups: Sequence[Sequence[int]]) -> bool:
+    """Whether these votes take this walk: more than two classes, or a crowd of which each gave few votes.
+
+    Rates of their own cannot be told from few votes, and the covariances of pairs that hardly met even
+    less; there the prior that all classifiers share does better (`benchmarks/consensus_choice.py`).
+    What only the other walk can do, it does: methods of moments, and groups that the user names.
+    """
+    if len(counted.classes) > 2 or len(counted.classifiers) > MOST_TWO_CLASSES:
+        return True
+    return method == "map" and not groups and _gave_few_votes(counted)
+
+
+def _gave_few_votes(counted: Tally) -> bool:
+    """Judge by an even spread of the patterns how many votes there are."""
+    if not np.isfinite(counted.sample_size):
+        return False  # exact frequencies are as of endless items
+    part = counted.thinned(SAMPLED)
+    codes: Any = part.codes()
+    voted = codes >= 0 if isinstance(codes, np.ndarray) else codes != 0
+    shares = (voted.T @ part.counts) / part.counts.sum()
+    return bool(shares.mean() < FEW_VOTED or np.median(shares) * counted.items < FEW_VOTES)
 
 
 def walk_many(

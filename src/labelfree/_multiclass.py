@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from labelfree._intervals import inverse
 from labelfree._kinds import fit_kinds, prior_of_kinds
 from labelfree._latent_class import (
+    FLOOR,
     Fit,
     Model,
     Prior,
@@ -171,7 +172,7 @@ def many_classes(
         fitted = fit(blocks, start, own)
         if ordered and not _is_monotone(fitted.model):
             fitted = fit_monotone(blocks, start, own)
-    covariance = covariance_of_logits(blocks, fitted.model, own)
+    covariance = covariance_of_logits(blocks, fitted.model, own, pool)
     if covariance is not None and pool is not None:
         covariance = _untold(covariance, pool)
     return ManyClasses(fitted.model, own, fitted, covariance, missed, fitted.converged, starts[0])
@@ -206,7 +207,9 @@ def _is_monotone(model: Model) -> bool:
     return bool((np.diff(above, axis=1) >= -1e-9).all())
 
 
-def covariance_of_logits(blocks: Blocks, model: Model, prior: Prior) -> Array | None:
+def covariance_of_logits(
+    blocks: Blocks, model: Model, prior: Prior, pool: Shared | None = None
+) -> Array | None:
     """Covariance of the logits at the posterior mode; None where there is none, or it costs too much."""
     classes = len(model.class_probabilities)
     free = free_logits(model, prior)
@@ -214,7 +217,40 @@ def covariance_of_logits(blocks: Blocks, model: Model, prior: Prior) -> Array | 
         return None
     if not np.isfinite(blocks.tally.sample_size):
         return np.zeros((len(free), len(free)))
-    return inverse(information(blocks, model, prior), free)
+    told = information(blocks, model, prior)
+    if pool is None:
+        return inverse(told, free)
+    alone = inverse(_without_own_accuracy(told, pool), free)
+    return inverse(told, free) if alone is None else alone
+
+
+def _without_own_accuracy(told: Array, pool: Shared) -> Array:
+    """Take from the information what the prior says of each classifier's own accuracy.
+
+    The mean of its prior rests on the accuracy that its own votes show; taken for known, a strong
+    prior would count these twice. With P the prior's part and u the move of the logits as the
+    accuracy a grows, P u uᵀ P / uᵀ P u is what it says along u; only the pool's own pull on a,
+    so many votes at a (1 − a) each, stays of it.
+    """
+    confusion, pseudo = pool.model.confusion, pool.prior.confusion.sum(axis=2)
+    m, classes, _ = confusion.shape
+    diagonal = np.eye(classes)
+    moves = (diagonal - (1.0 - diagonal) / (classes - 1)) / np.maximum(confusion, FLOOR)
+    moves = moves[:, :, 1:] - moves[:, :, :1]
+    pseudo = np.where(pool.types.alike, 0.0, pseudo)[:, :, None]
+    above = confusion[:, :, 1:]
+    inside = (above * moves).sum(axis=2, keepdims=True)
+    pushes = (pseudo * above * (moves - inside)).reshape(m, -1)  # P u
+    along = (pushes * moves.reshape(m, -1)).sum(axis=1)  # uᵀ P u
+    accuracy = np.einsum("iyy->i", confusion) / classes
+    of_pool = pool.pull / np.maximum(accuracy * (1.0 - accuracy), FLOOR)
+    rest = told.copy()
+    for i in np.flatnonzero(along > of_pool):
+        start = classes - 1 + i * classes * (classes - 1)
+        place = slice(start, start + classes * (classes - 1))
+        share = 1.0 - of_pool[i] / along[i]
+        rest[place, place] -= share * np.outer(pushes[i], pushes[i]) / along[i]
+    return rest
 
 
 def _untold(covariance: Array, pool: Shared) -> Array:

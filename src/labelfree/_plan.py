@@ -138,7 +138,7 @@ def _rates(
     classifiers: int | None, sensitivity: ArrayLike, specificity: ArrayLike
 ) -> tuple[Array, Array]:
     psi, eta = _numbers("sensitivity", sensitivity), _numbers("specificity", specificity)
-    m = max(len(psi), len(eta)) if classifiers is None else classifiers
+    m: Any = max(len(psi), len(eta)) if classifiers is None else classifiers  # whatever came
     if not isinstance(m, int | np.integer) or isinstance(m, bool) or not 3 <= m <= MOST_PLANNED:
         raise OptionsError(
             f"Expected three to {MOST_PLANNED:,} classifiers to plan for, got {m!r}; give classifiers= or a rate each."
@@ -150,7 +150,7 @@ def _rates(
             raise OptionsError(
                 f"{name}= must lie between 0 and 1, both excluded, got {rate.tolist()}."
             )
-    return np.broadcast_to(psi, m).copy(), np.broadcast_to(eta, m).copy()
+    return np.broadcast_to(psi, int(m)).copy(), np.broadcast_to(eta, int(m)).copy()
 
 
 def _numbers(name: str, rates: ArrayLike) -> Array:

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from labelfree._item_types import TypeCounts, Types, common_accuracy, expect_types
+from labelfree._item_types import TypeCounts, Types, common_accuracy, expect_types, leap
 from labelfree._latent_class import FLOOR, Model, Prior
 from labelfree._products import Blocks
 from labelfree._starts import Row, holding, majority_counts, with_known
@@ -34,8 +34,12 @@ PULL = 0.5  # of the likeliest, on own accuracies: on real votes too strong a pu
 MIDDLE, SPREAD = 10.0, 1.5  # of a strength: log c ~ N(log 10, 1.5²)
 STRENGTHS = np.exp(np.linspace(np.log(0.5), np.log(2000.0), 25))  # that are tried
 MOST_ROUNDS = 500  # of EM
-OFTEN = 10  # rounds in which the strength is looked up anew; after these, in every tenth
-STILL = 1e-5  # largest change of a probability in a round that counts as standing still
+OFTEN = (
+    10  # rounds in which the strength is looked up anew, without leaps; after these, in every tenth
+)
+WORSE = 2.0  # times as large a change as before a leap, from which the search goes back
+LATEST = 100  # round in which it is looked up: it is one of a few, and might go to and fro for ever
+STILL = 1e-4  # largest change of a probability in a round that counts as standing still
 LEAST_ABOVE_CHANCE = 1.2  # times 1 / K: the pool's accuracy is at least this
 EXTREME = 1e-3  # an accuracy in the prior is this far from 0 and 1
 SILENT = 0.5  # share of the votes from classifiers with one label only that makes silence their other vote
@@ -57,6 +61,8 @@ class Shared:
         Of the votes, before the last round.
     strength : float
         c, pseudo-votes a row.
+    pull : float
+        Votes that the pool's accuracy weighs beside a classifier's own.
     rounds : int
     converged : bool
     """
@@ -66,6 +72,7 @@ class Shared:
     types: Types
     log_likelihood: float
     strength: float
+    pull: float
     rounds: int
     converged: bool
 
@@ -129,21 +136,30 @@ def shared(
     types = Types.start(holding(start, class_probabilities, fixed), alike)
     prior = Prior.flat(pool.classifiers, pool.classes, 0.0)
     model, strength, log_likelihood, rounds, still = types.marginal(), MIDDLE, -np.inf, 0, False
+    path, safe, before = [types], types, np.inf
     while rounds < most_rounds and not still:
         counts = expect_types(blocks, types)
         mean = pool.mean(counts.own)
-        if rounds < OFTEN or rounds % OFTEN == 0:
+        if rounds < OFTEN or (rounds % OFTEN == 0 and rounds <= LATEST):
             strength = pool.strength(counts.own, mean)
         prior = pool.prior(mean, strength)
         prior = with_known(prior, class_probabilities, fixed, believed)
         new = _maximised(counts, types, pool.own(counts.own), prior, class_probabilities, fixed)
         # The types may still drift where votes do not tell them apart; the answer is what counts.
-        model, before = new.marginal(), model
-        change = np.max(np.abs(model.confusion - before.confusion), initial=0.0)
-        still = bool(change <= STILL)
-        types, log_likelihood, rounds = new, counts.log_likelihood, rounds + 1
+        model, old = new.marginal(), types.marginal()
+        change = float(np.max(np.abs(model.confusion - old.confusion), initial=0.0))
+        still = change <= STILL
+        log_likelihood, rounds = counts.log_likelihood, rounds + 1
+        if change > WORSE * before and len(path) == 1:  # the leap led astray
+            new, change = safe, np.inf
+        types, path, before = new, [*path, new], change
+        if rounds < OFTEN:
+            path = [types]
+        elif len(path) == 3 and not still:
+            safe, types = types, leap(path)
+            path = [types]
     model = holding(model, class_probabilities, fixed)  # to the last bit
-    return Shared(model, prior, types, log_likelihood, strength, rounds, still)
+    return Shared(model, prior, types, log_likelihood, strength, pool.pull, rounds, still)
 
 
 class _Pool:
@@ -156,7 +172,7 @@ class _Pool:
         one_label = (votes > 0).sum(axis=1) == 1
         share = votes[one_label].sum() / max(votes.sum(), 1.0)
         self.silent = one_label if share > SILENT else np.zeros(len(votes), dtype=bool)
-        self.of_classes = np.full(self.classes, weight)
+        self.of_classes, self.pull = np.full(self.classes, weight), 0.0
         # Silent classifiers agree with themselves under any model: the majority tells how right they are.
         self.accuracy = _accuracy(majority_counts(blocks)[1]) if self.silent.any() else None
 
@@ -171,7 +187,7 @@ class _Pool:
         pooled = min(max(pooled, LEAST_ABOVE_CHANCE / classes), 1.0 - EXTREME)
         right = _right(own)
         hits = np.stack([right, own.sum(axis=(1, 2)) - right], axis=1)[:, None]
-        drawn = PULL * _likeliest(hits, np.array([[[pooled, 1.0 - pooled]]]))
+        self.pull = drawn = PULL * _likeliest(hits, np.array([[[pooled, 1.0 - pooled]]]))
         accuracy = (right + drawn * pooled) / (hits.sum(axis=(1, 2)) + drawn)
         symmetric = _symmetric(np.clip(accuracy, EXTREME, 1.0 - EXTREME), classes)
         common = own.sum(axis=0) + classes * _symmetric(np.array([pooled]), classes)[0]

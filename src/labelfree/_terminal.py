@@ -40,8 +40,8 @@ ASSUMED = (0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95)
 
 # Arguments that errors and verdicts may name, and that are options of the command line.
 OPTIONS = (
-    *("by", "classifier", "classifiers", "copies", "copying", "dependence", "duplicates", "gold"),
-    *("item", "items"),
+    *("by", "classes", "classifier", "classifiers", "copies", "copying", "dependence"),
+    *("duplicates", "gold", "item", "items"),
     *("known", "level", "method", "missing", "positive", "prevalence", "prior", "rule", "seed"),
     *("sensitivity", "specificity", "vector", "vote", "width"),
 )
