@@ -371,7 +371,7 @@ def test_votes_of_an_item_are_counted_by_label(moods, tmp_path):
     page = report_of(estimate, tmp_path, votes=votes)
     most = max(found["votes"])
     label = estimate.classes[found["votes"].index(most)]
-    assert f"{label} ×{most}" in page.said
+    assert f"{label} ×{most}" in page.said  # said has plain blanks
     assert len(first) == 5
 
 
