@@ -15,6 +15,9 @@ exclude_patterns = ["_build"]
 myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 3
 
+# Curly quotes, but no dashes made of "--": options are spelled so.
+smartquotes_action = "qe"
+
 # Docstrings state types and shapes in words, so signatures stay short.
 autodoc_typehints = "none"
 autodoc_member_order = "bysource"

@@ -11,6 +11,8 @@ import labelfree as lf
 from labelfree import _view, charts
 from labelfree._layout import area_of, equal_lines, named
 
+from .drawn import votes_of_classes
+
 pytest.importorskip("altair", reason="charts need the extra: report")
 pytest.importorskip("vl_convert", reason="charts need the extra: report")
 
@@ -27,6 +29,11 @@ def digits():
 def copied():
     drawn = lf.simulate.votes(3000, classifiers=8, prevalence=0.3, copies=[(0, 1, 2)], seed=1)
     return lf.estimate(drawn.votes)
+
+
+@pytest.fixture(scope="module")
+def moods():
+    return lf.estimate(votes_of_classes(["sad", "calm", "glad"], items=900, classifiers=30)[0])
 
 
 @pytest.fixture(scope="module")
@@ -187,13 +194,73 @@ def test_bands_by_prevalence_hold_the_rates_that_they_say():
     assert band["low"] == pytest.approx(np.quantile(rates, 0.25))
 
 
-def test_the_chart_of_confusion_shows_the_confusion(digits):
-    for row in rows_of(charts.confusion(digits), "probability"):
-        i = digits.classifiers.index(row["classifier"])
-        true, vote = (
-            [str(label) for label in digits.classes].index(row[key]) for key in ("true", "vote")
-        )
-        assert row["probability"] == digits.confusion[i, true, vote]
+def test_the_chart_of_confusion_shows_the_best_or_those_that_are_named(digits, moods):
+    for estimate in (digits, moods):
+        rows = rows_of(charts.confusion(estimate), "probability")
+        best = np.argsort(-estimate.balanced_accuracy, kind="stable")[:12]
+        shown = list(dict.fromkeys(row["classifier"] for row in rows))
+        assert shown == [estimate.classifiers[place] for place in best]
+        assert len(rows) == len(shown) * len(estimate.classes) ** 2
+        labels = [str(label) for label in estimate.classes]
+        for row in rows:
+            at = (
+                estimate.classifiers.index(row["classifier"]),
+                *map(labels.index, (row["true"], row["vote"])),
+            )
+            assert row["probability"] == estimate.confusion[at]
+            assert row["kind"] == ("right" if at[1] == at[2] else "wrong")
+    rows = rows_of(charts.confusion(moods, classifiers=["classifier_30", "classifier_2"]), "vote")
+    assert list(dict.fromkeys(row["classifier"] for row in rows)) == [
+        "classifier_30",
+        "classifier_2",
+    ]
+    low, high = moods.interval("confusion")[29, 0, 0]
+    assert (rows[0]["probability_low"], rows[0]["probability_high"]) == (low, high)
+    assert f"({100 * low:.0f}–{100 * high:.0f} %)" in rows[0]["said"]
+
+
+@pytest.mark.parametrize("wrong", [["nobody"], []])
+def test_matrices_of_nobody_are_refused(wrong, digits):
+    with pytest.raises(lf.OptionsError, match="classifiers= must name classifiers of the estimate"):
+        charts.confusion(digits, classifiers=wrong)
+
+
+def test_with_more_than_two_classes_rates_are_the_shares_of_each_that_are_called_right(moods):
+    right = np.einsum("ikk->ik", moods.confusion)
+    points = rows_of(charts.rates(moods), "classifier", "probability")
+    assert len(points) == right.size
+    for row in points:
+        at = moods.classifiers.index(row["classifier"]), moods.classes.index(row["true"])
+        assert row["probability"] == right[at]
+    medians = rows_of(charts.rates(moods), "median")
+    assert {row["true"]: row["median"] for row in medians} == pytest.approx(
+        dict(zip(moods.classes, np.median(right, axis=0), strict=True))
+    )
+
+
+def test_with_many_classifiers_and_classes_rates_are_bands():
+    votes, _ = votes_of_classes(list("abcd"), items=400, classifiers=60)
+    estimate = lf.estimate(votes)
+    chart = charts.rates(estimate)
+    assert rows_of(chart, "classifier") == []
+    right = np.einsum("ikk->ik", estimate.confusion)
+    for row in rows_of(chart, "median"):
+        values = right[:, estimate.classes.index(row["true"])]
+        assert (values <= row["low"]).mean() == pytest.approx(0.25, abs=0.02)
+        assert (values <= row["high"]).mean() == pytest.approx(0.75, abs=0.02)
+
+
+@pytest.mark.parametrize("draw", [charts.imbalance, charts.by_prevalence])
+def test_charts_of_two_classes_say_so(draw, moods):
+    with pytest.raises(lf.LabelfreeError, match="two classes"):
+        draw(moods)
+
+
+def test_a_map_of_many_strong_pairs_is_not_one_block():
+    votes = lf.simulate.votes(20_000, classifiers=9, copies=[range(6)], copying=0.5, seed=1).votes
+    rows = rows_of(charts.pairs(lf.estimate(votes, dependence="test")), "strength")
+    full = [row for row in rows if row["strength"] == 1.0]
+    assert 0 < len(full) <= 0.25 * len(rows)
 
 
 @pytest.mark.parametrize("draw", EVERY)

@@ -17,6 +17,8 @@ from typer.testing import CliRunner
 import labelfree as lf
 from labelfree import _cli, _terminal
 
+from .drawn import votes_of_classes
+
 ROOT = Path(__file__).resolve().parent.parent
 PROGRAM = [str(Path(sys.executable).parent / "labelfree")]
 ENDINGS = [".csv", ".tsv", ".parquet", ".pq", ".jsonl", ".ndjson"]
@@ -194,6 +196,68 @@ def test_rates_by_prevalence_of_votes_without_signal_are_none():
     pl.DataFrame(coins, schema=list("abcd")).write_csv("coins.csv")
     assert succeed("estimate", "coins.csv", "--by-prevalence") == succeed("estimate", "coins.csv")
     assert as_json("coins.csv", "--by-prevalence")["by_prevalence"] is None
+
+
+# --- more than two classes ----------------------------------------------------------------------
+
+MOODS = ["sad and rather long in the telling", "calm", "glad"]
+
+
+@pytest.fixture
+def moods():
+    votes, _ = votes_of_classes(MOODS, items=900, classifiers=30)
+    votes.write_csv("moods.csv")
+    return lf.estimate(votes)
+
+
+def test_more_than_two_classes_have_a_line_each_and_no_sensitivity(moods):
+    said = succeed("estimate", "moods.csv")
+    assert max(map(len, said.splitlines())) <= 80
+    assert "30 classifiers on 900 items; 3 classes; method map" in said
+    assert "accuracy" in said
+    assert not re.search("sensitivity|specificity|prevalence|positive", said)
+    for label, share in zip(moods.classes, moods.class_probabilities, strict=True):
+        (line,) = (line for line in said.splitlines() if line.startswith(f" {label} "))
+        assert f"{share:.3f} (" in line
+    for row in moods.table():
+        (line,) = (x for x in said.splitlines() if x.startswith(f" {row['classifier']} "))
+        assert f"{row['accuracy']:.3f} (" in line
+        assert f"{row['balanced_accuracy']:.3f}" in line
+
+
+def test_each_confusion_matrix_is_printed_where_it_is_asked_for(moods):
+    plain, said = (succeed("estimate", "moods.csv", *more) for more in ([], ["--confusion"]))
+    assert said.startswith(plain)
+    assert max(map(len, said.splitlines())) <= 80
+    after = said.removeprefix(plain)
+    for name, matrix in zip(moods.classifiers, moods.confusion, strict=True):
+        lines = after.split(f"\n{name}\n")[1].splitlines()[2:5]
+        shown = [[int(each) for each in line.split()[-3:]] for line in lines]
+        assert np.allclose(shown, 100 * matrix, atol=0.51)
+
+
+def test_a_wide_confusion_matrix_is_printed_in_parts():
+    votes, _ = votes_of_classes([f"class_{i:02}_with_a_name" for i in range(20)], items=3000)
+    votes.write_csv("many.csv")
+    said = succeed("estimate", "many.csv", "--confusion")
+    assert max(map(len, said.splitlines())) <= 80
+    assert said.count("\n true class ") == 6 * 7  # three columns of sixteen letters at a time
+
+
+def test_what_is_of_two_classes_is_one_sentence_and_nothing_before_it(moods):
+    assert moods.verdict.level != "unidentified"
+    assert "is of two classes" in complaint("estimate", "moods.csv", "--by-prevalence")
+    words = complaint("check", "moods.csv", "--require", "prevalence > 0.1")
+    assert "expected a figure of the whole: effective_number, items, verdict" in words
+
+
+def test_a_comparison_of_many_classes_names_each(moods):
+    moods.save("e.json")
+    said = succeed("compare", "e.json", "e.json")
+    assert max(map(len, said.splitlines())) <= 80
+    for label in moods.classes:
+        assert f"Pr({label!r}) " in said
+    assert "sensitivity" not in said
 
 
 @pytest.mark.parametrize("ending", ENDINGS)

@@ -17,6 +17,8 @@ from labelfree import _cli
 from labelfree._movement import MOST_LISTED
 from labelfree._view import certain
 
+from .drawn import votes_of_classes
+
 pytest.importorskip("altair", reason="the report needs its extra")
 pytest.importorskip("jinja2", reason="the report needs its extra")
 pytest.importorskip("vl_convert", reason="the report needs its extra")
@@ -30,6 +32,16 @@ SECTIONS = (
     "pairs",
     "assumed",
     "consensus",
+    "next",
+    "how",
+)
+SECTIONS_OF_CLASSES = (
+    "verdict",
+    "shares",
+    "classifiers",
+    "rates",
+    "consensus",
+    "confusion",
     "next",
     "how",
 )
@@ -312,6 +324,75 @@ def test_votes_of_others_are_refused(digits, tmp_path):
         digits.report(tmp_path / "r.html", votes=lf.tally([[0, 1, 1], [1, 0, 0]]))
 
 
+# --- more than two classes ----------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def moods():
+    votes, _ = votes_of_classes(["sad", "calm", "glad"], items=900, classifiers=5)
+    return lf.estimate(votes), votes
+
+
+def test_more_than_two_classes_have_their_sections_in_order(moods, tmp_path):
+    estimate, votes = moods
+    page = report_of(estimate, tmp_path, votes=votes)
+    places = [page.ids.index(name) for name in SECTIONS_OF_CLASSES]
+    assert places == sorted(places)
+    assert not {"imbalance", "assumed"} & set(page.ids)
+    assert not re.search("[Ss]ensitivity|[Ss]pecificity|[Pp]revalence|built-in|None", page.said)
+    for share, (low, high) in zip(
+        estimate.class_probabilities, estimate.interval("class_probabilities"), strict=True
+    ):
+        assert f"{100 * share:.0f} % {100 * low:.0f}–{100 * high:.0f} %" in page.said
+
+
+def test_each_matrix_of_a_page_is_the_estimates(moods, tmp_path):
+    estimate, _ = moods
+    estimate.report(tmp_path / "r.html")
+    text = (tmp_path / "r.html").read_text()
+    for name, matrix, ends in zip(
+        estimate.classifiers, estimate.confusion, estimate.interval("confusion"), strict=True
+    ):
+        own = text.split(f"<caption>{name}</caption>")[1].split("</table>")[0]
+        cells = re.findall(
+            r'<td( class="right")? style="[^"]*">(\d+)<span class="ends">(\d+)–(\d+)</span></td>',
+            own,
+        )
+        shown = np.array([[int(part) for part in cell[1:]] for cell in cells]).reshape(3, 3, 3)
+        assert np.allclose(shown[..., 0], 100 * matrix, atol=0.51)
+        assert np.allclose(shown[..., 1:], 100 * ends, atol=0.51)
+        assert [bool(cell[0]) for cell in cells] == np.eye(3, dtype=bool).ravel().tolist()
+
+
+def test_votes_of_an_item_are_counted_by_label(moods, tmp_path):
+    estimate, votes = moods
+    first = votes.row(0)[1:]
+    found = estimate._labeller().movement(estimate._seen, votes, {}).uncertain[0]
+    page = report_of(estimate, tmp_path, votes=votes)
+    most = max(found["votes"])
+    label = estimate.classes[found["votes"].index(most)]
+    assert f"{label} ×{most}" in page.said  # said has plain blanks
+    assert len(first) == 5
+
+
+@pytest.mark.parametrize(("classifiers", "classes"), [(300, 10), (40, 60)])
+def test_a_page_of_many_matrices_stays_small(classifiers, classes, tmp_path):
+    votes, _ = votes_of_classes(list(range(classes)), items=600, classifiers=classifiers)
+    page = report_of(lf.estimate(votes, dependence="ignore"), tmp_path)
+    assert len(page.text.encode()) < MOST_BYTES_OF_A_THOUSAND
+    left_out = re.search(r"(\d+) more are left out", page.said)
+    matrices = page.text.count("<caption>classifier_")
+    assert matrices + (int(left_out[1]) if left_out else 0) == classifiers
+    assert matrices >= 4
+
+
+def test_classes_that_no_votes_tell_apart_have_a_page(tmp_path):
+    noise = np.random.default_rng(0).integers(0, 3, (300, 5))
+    page = report_of(lf.estimate(noise), tmp_path)
+    assert "Unidentified" in page.said
+    assert "confusion" not in page.ids
+
+
 # --- the command line ---------------------------------------------------------------------------
 
 
@@ -355,6 +436,16 @@ def test_a_notebook_shows_a_table_with_names_as_text(digits):
     whole = digits._repr_html_()
     assert whole.count("<tr>") == 11
     assert digits.verdict.level in whole
+
+
+def test_a_notebook_shows_how_common_each_of_more_than_two_classes_is(moods):
+    estimate, _ = moods
+    shown = estimate._repr_html_()
+    assert "<th" in shown
+    assert "accuracy" in shown
+    assert "sensitivity" not in shown
+    for label, share in zip(estimate.classes, estimate.class_probabilities, strict=True):
+        assert f"{label} {100 * share:.0f} % (" in shown
 
 
 def test_a_notebook_needs_no_extra(digits, monkeypatch):

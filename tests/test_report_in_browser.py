@@ -9,6 +9,8 @@ import pytest
 
 import labelfree as lf
 
+from .drawn import votes_of_classes
+
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe is not installed")
 pytest.importorskip("altair", reason="the report needs its extra")
@@ -61,7 +63,13 @@ def many(folder):
     lf.estimate(votes, dependence="test").report(folder / "many.html", votes=votes)
 
 
-PAGES = {each.__name__: each for each in (digits, hostile, unidentified, many)}
+def classes(folder):
+    labels = ["sad", "<b>calm</b>", "glad", "a mood with a very long name that hardly fits", "shy"]
+    votes, _ = votes_of_classes(labels, items=700, classifiers=15)
+    lf.estimate(votes).report(folder / "classes.html", votes=votes)
+
+
+PAGES = {each.__name__: each for each in (digits, hostile, unidentified, many, classes)}
 
 
 @pytest.fixture(scope="module")
@@ -116,7 +124,8 @@ def test_a_page_opens_from_disk_without_a_complaint_or_a_request(opened, name):
     assert page.complaints == []
     assert page.dialogs == []
     assert {url for url in page.asked if not url.startswith("data:")} == {page.url}
-    assert page.locator("h1").inner_text().endswith("graded without labels")
+    title = "not graded" if name == "unidentified" else "graded without labels"
+    assert page.locator("h1").inner_text().endswith(title)
 
 
 @pytest.mark.parametrize("name", PAGES)
@@ -258,3 +267,17 @@ def test_large_letters_do_not_push_the_page_sideways(opened):
     page = opened("digits", width=390)
     page.add_style_tag(content="html { font-size: 150% }")
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
+
+
+def test_one_of_many_matrices_is_picked(opened):
+    page = opened("classes")
+    captions = page.locator(".matrix:visible caption")
+    assert captions.count() == 1
+    best = names(page)[0]
+    assert captions.inner_text() == best
+    page.locator("#pick").select_option(label="classifier_7")
+    assert captions.inner_text() == "classifier_7"
+    colour = "e => getComputedStyle(e).backgroundColor"
+    cells = page.locator(".matrix:visible tbody tr").first.locator("td")
+    assert cells.first.get_attribute("class") == "right"
+    assert cells.first.evaluate(colour) != cells.nth(1).evaluate(colour)

@@ -124,10 +124,10 @@ def estimate(
             found = labelfree.estimate(counted, **how.without_reading())
     if save is not None:
         found.save(save)
+    known_rates = found.verdict.level != "unidentified"
+    curve = found.by_prevalence() if by_prevalence and known_rates else None
     if as_json:
-        known_rates = found.verdict.level != "unidentified"
-        more = {"by_prevalence": found.by_prevalence() if known_rates else None}
-        print_json(found.as_dict() | (more if by_prevalence else {}))
+        print_json(found.as_dict() | ({"by_prevalence": curve} if by_prevalence else {}))
         return
     show_estimate(found)
     if by_prevalence:

@@ -327,6 +327,7 @@ def confusion_rows(estimate: Graded, places: Sequence[int]) -> list[Row]:
             row: Row = {"order": order, "classifier": name, "probability": float(value)}
             row |= {"true": labels[true], "vote": labels[voted]}
             row["kind"] = "right" if true == voted else "wrong"
+            row["strength"] = cell_strength(float(value), right=true == voted)
             if low is not None and high is not None:
                 at = (place, true, voted)
                 row |= {"probability_low": float(low[at]), "probability_high": float(high[at])}
@@ -336,6 +337,14 @@ def confusion_rows(estimate: Graded, places: Sequence[int]) -> list[Row]:
             )
             rows.append(row)
     return rows
+
+
+def cell_strength(share: float, *, right: bool) -> float:
+    """How strong the colour of a cell of a confusion matrix is, 0 … 1.
+
+    Wrong votes are twice as strong as right ones of the same share: a mistake on one item in six is to be seen.
+    """
+    return min(share if right else 2.0 * share, 1.0)
 
 
 def right_by_class(estimate: Graded) -> list[Row]:

@@ -452,7 +452,7 @@ def confusion(estimate: Graded, *, classifiers: Sequence[str] | None = None) -> 
             "kind:N", scale=alt.Scale(domain=["right", "wrong"], range=[BLUE, ORANGE]), legend=None
         ),
         opacity=alt.Opacity(
-            "probability:Q", scale=alt.Scale(domain=[0, 1], range=[0.03, 0.75]), legend=None
+            "strength:Q", scale=alt.Scale(domain=[0, 1], range=[0.03, 0.75]), legend=None
         ),
         description="said:N",
         tooltip=["classifier:N", "true:N", "vote:N", alt.Tooltip("probability:Q", format=".0%")],

@@ -9,6 +9,7 @@ import numpy as np
 from labelfree._view import (
     Graded,
     Row,
+    cell_strength,
     decimals,
     ends,
     is_binary,
@@ -100,7 +101,7 @@ def _cell(share: float, *, right: bool, reach: Any) -> Row:
     """One cell in percent; `reach` is its interval."""
     return {
         "words": f"{100 * share:.0f}",
-        "shade": f"{min(share, 1.0):.2f}",
+        "shade": f"{cell_strength(share, right=right):.2f}",
         "right": right,
         "ends": "" if reach is None else f"{100 * reach[0]:.0f}–{100 * reach[1]:.0f}",
     }

@@ -112,7 +112,9 @@ def _ballots(votes: Sequence[int], labels: Sequence[str] | None) -> str:
         return " : ".join(map(str, votes))
     given = [place for place in range(len(votes)) if votes[place]]
     given.sort(key=lambda place: -votes[place])
-    words = ", ".join(f"{labels[place]} ×{votes[place]}" for place in given[:MOST_BALLOTS])
+    words = ", ".join(
+        f"{labels[place]}\N{NO-BREAK SPACE}×{votes[place]}" for place in given[:MOST_BALLOTS]
+    )
     return f"{words}, …" if len(given) > MOST_BALLOTS else words
 
 

@@ -81,7 +81,7 @@ def page_of(estimate: Graded, movement: Movement | None) -> dict[str, Any]:
     }
     known = is_identified(estimate)
     return {
-        "title": f"{counted(m, 'classifier')} graded without labels",
+        "title": f"{counted(m, 'classifier')}{' graded without labels' if known else ', not graded'}",
         "counted": rounded(estimate.items),
         "classifiers": m,
         "level": f"{100 * estimate.level:g} %",

@@ -12,7 +12,7 @@
   const printed = document.getElementById("printed");
   const chart = document.getElementById("chart-rates");
   const marks = [...chart?.querySelectorAll("[data-said]") ?? []];
-  // A mark says "name: sensitivity …"; an invisible sign may stand in its name.
+  // A mark says "name: its figures"; an invisible sign may stand in its name.
   const marked = new Map(marks.map((mark) => [mark, mark.dataset.said.split(": ").slice(0, -1).join(": ").replaceAll("\u2060", "").toLowerCase()]));
   const grouped = (number) => number.toLocaleString("en");
   let all = rows.length <= first;
@@ -32,8 +32,9 @@
     more.parentElement.hidden = all || found <= first;
     more.textContent = `Show all ${grouped(found)}`;
     // Who is looked for lights up in the chart, too.
-    chart?.classList.toggle("found", wanted !== "" && found > 0);
-    for (const mark of marks) mark.classList.toggle("lit", wanted !== "" && marked.get(mark).includes(wanted));
+    const lit = new Set(wanted === "" ? [] : marks.filter((mark) => marked.get(mark).includes(wanted)));
+    for (const mark of marks) mark.classList.toggle("lit", lit.has(mark));
+    chart?.classList.toggle("found", lit.size > 0);
   };
 
   const key = (row, column, kind) => {
