@@ -29,6 +29,7 @@ setup: $(READY) ## make .venv with the locked packages and the project
 $(LOCKED): requirements.lock
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "labelfree needs Python 3.11 or newer: make PYTHON=/path/to/python3.11")'
 	@$(PYTHON) -m pip --version >/dev/null || { echo "labelfree needs a Python with pip: install python3-pip, or make PYTHON=/path/to/python3" >&2; exit 2; }
+	@test ! -L $(VENV) || { echo "$(VENV) is a link to another environment, which setting up would empty: remove the link" >&2; exit 2; }
 	@echo "setting up $(VENV) (once for each lock; a few minutes on a slow line)"
 	@$(PYTHON) -m venv --clear --without-pip $(VENV)
 	@$(PIP) install --progress-bar off --require-hashes -r requirements.lock

@@ -65,13 +65,13 @@ def python_for(peer: Peer) -> str | None:
 
 def installed(peer: Peer, folder: Path) -> tuple[Path | None, str]:
     """Install a peer where it is not yet; return its interpreter, or why there is none."""
-    base = python_for(peer)
-    if base is None:
-        return None, f"needs Python {'.'.join(map(str, peer.python))}"
     home = folder / "-".join(each.replace("==", "-") for each in peer.packages)
     python, done = home / "bin" / "python", home / "installed"
     if done.exists():
         return python, ""
+    base = python_for(peer)
+    if base is None:
+        return None, f"needs Python {'.'.join(map(str, peer.python))}"
     print(f"  installing {peer.words}", file=sys.stderr)
     steps = (
         [base, "-m", "venv", "--clear", "--without-pip", home],

@@ -178,16 +178,21 @@ def measured(votes: Votes, seed: int) -> tuple[dict[str, np.ndarray], dict[str, 
     covered = {}
     random = np.random.default_rng(seed)
     for size in GOLD:
-        alone, calibrated, cover = [], [], []
+        alone, calibrated, both, cover = [], [], [], []
         for _ in range(DRAWS):
             chosen = random.choice(len(votes.truth), size, replace=False)
             codes, labels = votes.codes[chosen], votes.truth[chosen]
             alone.append(errors(*gold_alone(codes, labels), truth))
             gold = gold_estimate(found.blocks, found.posterior_mode, slope, codes, labels)
             calibrated.append(of_model(gold.model, truth))
+            aware = gold_estimate(
+                found.blocks, found.posterior_mode, slope, codes, labels, float(known)
+            )
+            both.append(of_model(aware.model, truth))
             cover.append(coverage(gold, truth))
         figures[f"{size} gold alone"] = np.mean(alone, axis=0)
         figures[f"{size} gold, calibrated"] = np.mean(calibrated, axis=0)
+        figures[f"{size} gold, prevalence known"] = np.mean(both, axis=0)
         covered[f"{size} gold"] = np.mean(cover, axis=0)
     b = 2.0 * found.posterior_mode.class_probabilities[1] - 1.0
     remark = (

@@ -9,9 +9,12 @@ import speed
 
 OTHERS = {
     "estimators.py": "errors of the ways to v, and of the methods, beside the Cramér–Rao bound",
+    "scale.py": "files and memory up to 10⁸ items, 3 to 1000 classifiers, engines, Spark",
+    "peers.py": "other tools on the same votes; installs them, each into an environment of its own",
     "cost.py": "what intervals, alarm, verdict and the models of shared errors cost",
     "coverage.py --sets 400": "how often the intervals hold the truth, on simulated votes",
     "coverage.py --real": "the same on real votes, without labels and with gold labels",
+    "alarm.py": "how often the alarm is raised, falsely and rightly",
     "dependence.py": "errors when classifiers copy one another",
     "real_rates.py": "errors on real votes, family by family",
 }

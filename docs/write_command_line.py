@@ -44,7 +44,7 @@ def table_of_commands():
 def row(parameter):
     """Write one option or argument: how it is spelled, what it means, its default."""
     if parameter.param_type_name == "argument":
-        spelled = f"`{parameter.metavar}`"
+        spelled = f"`{named(parameter)}`"
     else:
         value = "" if parameter.is_flag else f" {parameter.metavar}"
         *short, long = sorted(parameter.opts, key=len)
@@ -57,6 +57,11 @@ def row(parameter):
         shown = f"{default:g}" if isinstance(default, float) else default
         meaning += f" Default: `{shown}`."
     return f"| {cell(spelled)} | {meaning} |"
+
+
+def named(argument):
+    """Write an argument; dots say that there may be several."""
+    return f"{argument.metavar}{'...' if argument.nargs != 1 else ''}"
 
 
 def table_of_options(parameters):
@@ -81,7 +86,7 @@ def section(name):
     parameters = [each for each in command.params if each.name != "help"]
     own = [each for each in parameters if panel(each) == OWN]
     shared = dict.fromkeys(panel(each) for each in parameters if panel(each) != OWN)
-    arguments = [each.metavar for each in own if each.param_type_name == "argument"]
+    arguments = [named(each) for each in own if each.param_type_name == "argument"]
     needed = [
         f"{max(each.opts, key=len)} {each.metavar}"
         for each in own

@@ -52,23 +52,28 @@ def check_words(found):
 
 
 def check_no_numbers(found):
-    for name in ("sensitivity", "specificity", "prevalence", "imbalance"):
+    for name in ("accuracy", "balanced_accuracy", "class_probabilities", "confusion"):
         with pytest.raises(NotIdentifiedError):
             getattr(found, name)
 
 
 def check_numbers(found):
-    for name in ("sensitivity", "specificity", "balanced_accuracy"):
-        rates = getattr(found, name)
+    for name in found.quantities:
+        rates = np.asarray(getattr(found, name))
         assert np.all((rates >= 0) & (rates <= 1)), name
         try:
             ends = found.interval(name)
         except NotIdentifiedError:  # where the information does not bound every rate
             assert found.verdict.level == "caution"
             continue
-        assert np.all((ends >= 0) & (ends <= 1) & (ends[:, :1] <= ends[:, 1:])), name
-    assert 0 < found.prevalence < 1
-    assert found.imbalance == pytest.approx(2 * found.prevalence - 1)
+        low, high = np.moveaxis(ends, -1, 0)
+        assert np.all((low >= 0) & (high <= 1) & (low <= high)), name
+    if len(found.classes) == 2:
+        assert 0 < found.prevalence < 1
+        assert found.imbalance == pytest.approx(2 * found.prevalence - 1)
+    assert np.all((found.class_probabilities >= 0) & (found.class_probabilities <= 1))
+    assert found.class_probabilities.sum() == pytest.approx(1)
+    assert np.all((found.accuracy >= 0) & (found.accuracy <= 1))
     assert np.all((found.confusion >= 0) & (found.confusion <= 1))
     assert found.confusion.sum(axis=2) == pytest.approx(1)
 
@@ -82,7 +87,8 @@ def check_labels(found, votes, options):
         if name in options
     }
     labels = column_of(found.label(votes, **reading), "label")
-    shares = column_of(found.probability(votes, **reading), "probability")
+    beside = "probability" if len(found.classes) == 2 else f"probability_{found.classes[-1]}"
+    shares = column_of(found.probability(votes, **reading), beside)
     assert len(labels) == len(shares) == found.items
     assert np.all((shares >= 0) & (shares <= 1))
     assert set(labels.tolist()) <= set(found.classes)
@@ -128,7 +134,10 @@ LABELS = st.one_of(
 )
 CELLS = st.one_of(NOTHING, LABELS, st.lists(LABELS, max_size=2), st.dates(), st.complex_numbers())
 PAIRS = st.sampled_from(
-    [(0, 1), (-1, 1), (1, 2), ("no", "yes"), (False, True), (0.0, 1.0), ("", "a"), (2**40, 7)]
+    [
+        *[(0, 1), (-1, 1), (1, 2), ("no", "yes"), (False, True), (0.0, 1.0), ("", "a"), (2**40, 7)],
+        *[(0, 1, 2), ("a", "b", "c", "d"), (0.5, 1.0, 1.5)],
+    ]
 )
 OPTIONS = {
     "method": st.sampled_from(["map", "likelihood", "tensor", "mean"]),
@@ -137,6 +146,7 @@ OPTIONS = {
     "positive": st.one_of(st.just(1), LABELS),
     "classes": st.one_of(PAIRS, st.lists(LABELS, max_size=3)),
     "missing": st.one_of(st.just(-1), CELLS, st.lists(LABELS, max_size=2)),
+    "ordered": st.booleans(),
     "classifiers": st.lists(st.sampled_from([*NAMES, "gus", 1]), max_size=5),
     "item": st.sampled_from([*NAMES, "item"]),
     "classifier": st.sampled_from([*NAMES, "item"]),

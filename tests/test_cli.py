@@ -697,7 +697,6 @@ FILES = {
     "long_row.csv": "a,b,c\n1,0,1\n0,1,1,1\n",
     "twice.csv": "a,b,a\n1,0,1\n",
     "two.csv": "a,b\n1,0\n0,1\n",
-    "three_labels.csv": "a,b,c\nyes,no,maybe\nno,no,yes\n",
     "one_label.csv": "a,b,c\n1,1,1\n1,1,1\n",
     "infinite.csv": "a,b,c\ninf,0,1\n0,1,1\n",
     "empty.jsonl": "",
@@ -730,7 +729,6 @@ FILES = {
         ("long_row.csv", "line 3: expected 3 cells as in the header, got 4"),
         ("twice.csv", "column a stands more than once"),
         ("two.csv", "at least three classifiers, got 2"),
-        ("three_labels.csv", "maybe"),
         ("one_label.csv", "two labels"),
         ("infinite.csv", "infinit"),
         ("broken.jsonl", "cannot be read as jsonl"),
@@ -754,7 +752,7 @@ FILES = {
         ("good.csv --prevalence 1", "--prevalence must lie between 0 and 1"),
         ("good.csv --prevalence -0.5", "--prevalence must lie between 0 and 1"),
         ("good.csv --prevalence nan", "--prevalence"),
-        ("good.csv --prevalence half", "Invalid value for '--prevalence'"),
+        ("good.csv --prevalence half", "--prevalence must hold a number"),
         ("good.csv --prior -1", "--prior must be a number of at least 0"),
         ("good.csv --method magic", "--method must be one of map, likelihood, tensor"),
         ("good.csv --vector magic", "--vector must be one of"),
@@ -818,7 +816,7 @@ def lay_out_files():
         ("label good.csv -o out.csv --estimate x.json --gold c", "--gold does not go with"),
         ("label good.csv -o out.csv --estimate x.json --level 0.9", "--level does not go with"),
         ("plan", "--classifiers or a rate each"),
-        ("plan --classifiers 2", "at least three classifiers"),
+        ("plan --classifiers 2", "Expected three to 1,000 classifiers"),
         ("plan --classifiers few", "Invalid value for '--classifiers'"),
         ("plan --classifiers 5 --sensitivity good", "--sensitivity must hold one rate"),
         ("plan --classifiers 5 --sensitivity 1", "--sensitivity must lie between 0 and 1"),
@@ -933,6 +931,8 @@ def fastest(command, enough):
     for _ in range(10):
         start, before = time.perf_counter(), computed()
         alone = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
+        # An installed package has its bytecode beside it; so has this one after the first run.
+        alone.pop("PYTHONDONTWRITEBYTECODE", None)
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL, env=alone)
         best = min(best, time.perf_counter() - start, computed() - before)
         if best < enough:

@@ -6,6 +6,7 @@ import pytest
 import labelfree as lf
 from labelfree._dependence import (
     _products_of_monomials,
+    bounded_p_value,
     effective_number,
     joint_residual,
     separation,
@@ -79,12 +80,100 @@ def test_residuals_are_those_of_plain_enumeration(setting):
         )
         variance = spread / 3000 - slope @ covariance @ slope
         expected = (seen.covariance[i, j] - chance @ product) / np.sqrt(variance)
-        if variance > 0.15 * spread / 3000:
+        tested = variance > 0.15 * spread / 3000
+        tested |= variance > 9 * second_order(model, covariance, i, j) ** 2
+        if tested:
             assert found[i, j] == pytest.approx(expected, rel=1e-4)
             assert found[j, i] == pytest.approx(expected, rel=1e-4)
         else:
             assert found[i, j] == 0
     assert (found != 0).any()
+
+
+def second_order(model, covariance, i, j):
+    """Of p (1 − p) d_i d_j, in the standard errors of p, d_i and d_j."""
+    p = model.class_probabilities[1]
+    rate = model.confusion[:, :, 1]
+    size, error = 2 * np.abs(rate[:, 1] - rate[:, 0]), []
+    for place in range(len(rate)):
+        slope = np.zeros(len(covariance))
+        slope[1 + 2 * place] = -2 * rate[place, 0] * (1 - rate[place, 0])
+        slope[2 + 2 * place] = 2 * rate[place, 1] * (1 - rate[place, 1])
+        error.append(np.sqrt(slope @ covariance @ slope))
+    of_p = p * (1 - p) * np.sqrt(covariance[0, 0])
+    return (
+        p * (1 - p) * error[i] * error[j]
+        + of_p * abs(1 - 2 * p) * (size[i] * error[j] + size[j] * error[i])
+        + of_p**2 * size[i] * size[j]
+    )
+
+
+def test_good_classifiers_are_tested_too_though_their_quality_explains_nearly_all_agreement():
+    drawn = lf.simulate.votes(
+        5000, sensitivity=np.linspace(0.94, 0.99, 8), specificity=np.full(8, 0.97), seed=3
+    )
+    fine = lf.estimate(drawn.votes)
+    assert fine.alarm.testable
+    assert (fine.alarm.residuals[~np.eye(8, dtype=bool)] != 0).all()
+    assert fine.verdict.level == "sound"
+
+
+@pytest.mark.parametrize(("copying", "prevalence"), [(0.9, 0.5), (0.5, 0.8)])
+def test_copies_among_good_classifiers_are_found(copying, prevalence):
+    drawn = lf.simulate.votes(
+        5000,
+        sensitivity=np.linspace(0.9, 0.98, 10),
+        specificity=np.linspace(0.99, 0.92, 10),
+        prevalence=prevalence,
+        copies=[(1, 6)],
+        copying=copying,
+        seed=3,
+    )
+    estimate = lf.estimate(drawn.votes)
+    assert estimate.alarm.raised
+    assert estimate.groups == (("classifier_2", "classifier_7"),)
+
+
+def test_bound_of_the_p_value_is_that_of_a_plain_loop():
+    model = Model.binary(0.2, SENSITIVITY, SPECIFICITY)
+    drawn = lf.simulate.votes(800, sensitivity=SENSITIVITY, specificity=SPECIFICITY, missing=0.2)
+    seen = moments(Blocks(lf.tally(drawn.votes, missing=lf.simulate.MISSING)))
+    residuals = np.zeros((5, 5))
+    residuals[0, 1] = residuals[1, 0] = 4.5
+    residuals[2, 3] = residuals[3, 2] = -6.0
+    tails = []
+    for i, j in ((0, 1), (2, 3)):
+        variance, most = 0.0, 0.0
+        for p, rates in ((0.6, SENSITIVITY), (0.4, 1 - SPECIFICITY)):
+            for one, other in itertools.product((0, 1), repeat=2):
+                chance = (rates[i] if one else 1 - rates[i]) * (rates[j] if other else 1 - rates[j])
+                move = 4 * (one - rates[i]) * (other - rates[j])  # votes are ±1
+                variance += p * chance * move**2
+                most = max(most, abs(move))
+        z, share = abs(residuals[i, j]), most / np.sqrt(seen.pair_counts[i, j] * variance)
+        tails.append(2 * np.exp(-(z**2) / (2 + 2 * share * z / 3)))
+    assert bounded_p_value(seen, model, residuals) == pytest.approx(2 * min(tails), rel=1e-9)
+
+
+def test_no_residual_no_bound():
+    seen = moments(Blocks(lf.tally(lf.simulate.votes(300, classifiers=5).votes)))
+    model = Model.binary(0.2, SENSITIVITY, SPECIFICITY)
+    assert bounded_p_value(seen, model, np.zeros((5, 5))) == 1.0
+
+
+def test_good_classifiers_seldom_raise_a_false_alarm():
+    """Two of them seldom err together, so that one such item more makes a large residual."""
+    raised = 0
+    for seed in range(40):
+        random = np.random.default_rng(seed)
+        drawn = lf.simulate.votes(
+            600,
+            sensitivity=random.uniform(0.8, 0.99, 10),
+            specificity=random.uniform(0.8, 0.99, 10),
+            seed=seed,
+        )
+        raised += lf.estimate(drawn.votes, dependence="test").alarm.raised
+    assert raised <= 6  # 19 % without simulation, and by chance 6 of 40 once in 100 runs
 
 
 def test_products_of_monomials_are_those_of_plain_enumeration(setting):
@@ -237,6 +326,15 @@ def test_what_is_known_holds_under_every_method_and_model(method, shared, gold):
     assert estimate.sensitivity[3] == pytest.approx(believed, abs=0.01)
     low, high = estimate.interval("balanced_accuracy")[3]
     assert low <= (estimate.sensitivity[3] + other) / 2 <= high
+    low, high = estimate.interval("sensitivity")[3]
+    assert high - low <= 0.01  # the prior tells as much as 100 000 votes
+    assert low <= estimate.sensitivity[3] <= high
+    for row in estimate.by_prevalence():
+        if row["classifier"] == "classifier_2":
+            assert row["sensitivity"] == pytest.approx(fixed, abs=1e-6)
+    if estimate.dependence == "difficulty":
+        mean = estimate.probability(votes).mean()
+        assert mean == pytest.approx(0.58, abs=1e-3)
     wide = np.diff(estimate.interval("sensitivity"))[[0, 2]]
     assert (wide > 0.005).all()  # what is not known still has its error
 

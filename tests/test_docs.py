@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 import typer
 
-from labelfree import _cli, _terminal, _verdict
+import labelfree
+from labelfree import _cli, _many_verdict, _terminal, _verdict
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -94,10 +95,10 @@ def test_the_readme_shows_what_its_python_prints(tmp_path, monkeypatch, capsys):
 
 def verdict_sentences():
     """The first argument of every call that notes a reason, with "…" in place of what varies."""
-    tree = ast.parse(Path(_verdict.__file__).read_text("utf-8"))
     calls = [
         node
-        for node in ast.walk(tree)
+        for room in (_verdict, _many_verdict)
+        for node in ast.walk(ast.parse(Path(room.__file__).read_text("utf-8")))
         if isinstance(node, ast.Call)
         and isinstance(node.func, ast.Attribute)
         and node.func.attr in ("doubt", "unidentified")
@@ -110,9 +111,24 @@ def verdict_sentences():
 def test_every_reason_of_a_verdict_is_explained_once():
     page = (ROOT / "docs" / "trust.md").read_text()
     explained = re.findall(r'^\| "([^"]+)" \|', page, re.MULTILINE)
-    for sentence in verdict_sentences():
+    sentences = list(verdict_sentences())
+    for sentence in sentences:
         assert sum(words in sentence for words in explained) == 1, sentence
-    assert len(explained) == len(list(verdict_sentences()))
+    for words in explained:
+        assert any(words in sentence for sentence in sentences), words
+
+
+def test_every_public_name_is_in_the_reference():
+    directives = re.findall(r"^\.\. auto\w+:: (\S+)$", (ROOT / "docs" / "api.md").read_text(), re.M)
+    assert {f"labelfree.{each}" for each in labelfree.__all__} <= set(directives)
+
+
+def test_every_page_is_in_the_index():
+    listed = {
+        line for tree in blocks(ROOT / "docs" / "index.md", "{toctree}") for line in tree.split()
+    }
+    pages = {path.stem for path in (ROOT / "docs").glob("*.md")} - {"index"}
+    assert pages <= listed
 
 
 @pytest.mark.parametrize("page", ["CONTRIBUTING.md", "docs/design.md"])
@@ -176,6 +192,7 @@ def test_the_page_shows_every_option_and_default_of_a_command(command):
 def test_the_example_in_the_help_of_a_command_runs(command, tmp_path):
     title, example = commands()[command].epilog.split("\n\n")
     assert title == "Example:"
+    assert max(map(len, example.splitlines())) <= 78  # --help would break a longer line
     run_in_shell(example, tmp_path)
 
 

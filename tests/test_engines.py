@@ -2,9 +2,6 @@
 
 import warnings
 
-import dask.dataframe as dd
-import duckdb
-import ibis
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -18,6 +15,7 @@ from labelfree._engines import engine_table
 from labelfree._expressions import answered
 from labelfree._products import Block
 
+from .engines import EAGER, LAZY, held_by, home
 from .sentences import refused
 
 NAMES = ["count", "a b", 'it\'s "so" `q`.x', "<script>", "n", "É"]
@@ -29,8 +27,6 @@ PAIRS = {
 }
 ARROW = {"int": pa.int64(), "str": pa.string(), "bool": pa.bool_(), "float with NaN": pa.float64()}
 
-EAGER = ["pandas", "polars", "pyarrow"]
-LAZY = ["polars lazy", "duckdb", "ibis", "dask", "spark"]
 NEVER_EMPTY = {"dask"}  # Dask makes no frame without a row from an empty one
 
 
@@ -52,32 +48,7 @@ def table_of(kind="str", items=400, seed=3):
 @pytest.fixture
 def engine(request):
     """engine(name, table) -> the table as that engine holds it."""
-
-    def make(name, table):
-        if name == "spark":
-            session = request.getfixturevalue("spark_session")
-            return session.createDataFrame(table).repartition(4)
-        return {
-            "pandas": lambda: table.to_pandas(types_mapper=pd.ArrowDtype),
-            "polars": lambda: pl.from_arrow(table),
-            "pyarrow": lambda: table,
-            "polars lazy": lambda: pl.from_arrow(table).lazy(),
-            "duckdb": lambda: duckdb.from_arrow(table),
-            "ibis": lambda: ibis.memtable(table),
-            "dask": lambda: dd.from_pandas(
-                table.to_pandas(types_mapper=pd.ArrowDtype), npartitions=3
-            ),
-        }[name]()
-
-    return make
-
-
-def home(answer):
-    """An answer of any kind as a pandas frame."""
-    for way in ("to_pyarrow", "toArrow", "to_pandas", "compute", "df", "collect"):
-        if hasattr(answer, way):
-            answer = getattr(answer, way)()
-    return answer.to_pandas() if isinstance(answer, pl.DataFrame | pa.Table) else answer
+    return lambda name, table: held_by(name, table, request)
 
 
 @pytest.mark.parametrize("kind", PAIRS)
@@ -285,3 +256,60 @@ def test_long_tables_with_cells_that_are_empty(engine, name):
         empty = table.set_column(place, column, pa.array(cells, table[column].type))
         said = refused(lambda each=empty: lf.tally(each, **LONG), column, "2 empty cells")
         assert refused(lambda each=empty: lf.tally(engine(name, each), **LONG)) == said
+
+
+# --- bad input ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", LAZY)
+def test_a_label_too_many_in_one_partition_is_named_with_its_column(engine, name):
+    cells = table_of("str").to_pydict()
+    cells["<script>"][399] = "maybe"
+    table = pa.table({key: pa.array(values) for key, values in cells.items()})
+    named = {"classes": ["no", "yes"]}
+    said = refused(lambda: lf.tally(table, **named), "'<script>'", "'maybe'", "missing='maybe'")
+    assert refused(lambda: lf.tally(engine(name, table), **named)) == said
+    refused(lambda: lf.estimate(engine(name, table), positive="yes"), "'<script>'", "3 labels")
+
+
+@pytest.mark.parametrize("name", sorted(set(LAZY) - NEVER_EMPTY))
+def test_an_empty_table_is_refused_alike(engine, name):
+    table = table_of("str").slice(0, 0)
+    said = refused(lambda: lf.estimate(table), "at least one item")
+    assert refused(lambda: lf.estimate(engine(name, table))) == said
+
+
+def test_a_spark_job_that_dies_is_a_sentence_that_names_the_stage(spark_session):
+    rows = spark_session.range(0, 1000, numPartitions=4)
+    dies = "if(id = 777, raise_error('executor lost'), id % 2) as a"
+    frame = rows.selectExpr(dies, "id % 3 % 2 as b", "id % 5 % 2 as c")
+    refused(lambda: lf.estimate(frame), "counting the vote patterns in pyspark", "executor lost")
+    found = lf.estimate(rows.selectExpr("id % 2 as a", "id % 3 % 2 as b", "id % 5 % 2 as c"))
+    long = rows.selectExpr("id % 10 as item", "id as rater", dies.replace("as a", "as vote"))
+    refused(
+        lambda: lf.estimate(long, item="item", classifier="rater", vote="vote"),
+        "looking for the classifiers and labels in pyspark",
+        "executor lost",
+    )
+    assert found.items == 1000
+
+
+def test_files_of_a_lazy_table_that_are_gone_cut_short_or_of_another_type(tmp_path, spark_session):
+    table = pl.from_arrow(table_of("int"))
+    first, second = tmp_path / "a.parquet", tmp_path / "b.parquet"
+    table.write_parquet(first)
+    table.with_columns(pl.col("n").cast(pl.String)).write_parquet(second)
+    refused(lambda: lf.estimate(pl.scan_parquet([first, second])), "column n", "type")
+    whole = second.read_bytes()
+    second.write_bytes(whole[: len(whole) // 2])
+    refused(
+        lambda: lf.estimate(pl.scan_parquet([first, second])),
+        "counting the vote patterns in polars",
+        "parquet",
+    )
+    lazy, spark = pl.scan_parquet(first), spark_session.read.parquet(str(first))
+    first.unlink()
+    with pytest.raises(lf.FileError, match=r"a\.parquet"):
+        lf.estimate(lazy)
+    with pytest.raises(lf.FileError, match=r"a\.parquet"):
+        lf.estimate(spark)

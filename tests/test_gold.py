@@ -9,7 +9,7 @@ from scipy.special import expit
 
 import labelfree as lf
 from labelfree._difficulty import fit_trait, log_odds, tempered, tempering_slope
-from labelfree._gold import _calibrated, _offsets, gold_estimate, turned
+from labelfree._gold import _calibrated, _offsets, by_prevalence, gold_estimate, turned
 from labelfree._latent_class import Model, Prior, fit
 from labelfree._products import Block, Blocks
 
@@ -122,6 +122,37 @@ def test_gold_turns_a_wrong_sign():
     np.testing.assert_allclose(
         wrong.interval("sensitivity", 0.9), right.interval("sensitivity", 0.9)
     )
+
+
+def test_rates_by_prevalence_pass_through_the_calibrated_ones():
+    codes, truth = drawn(3000, 9, 0.2)
+    blocks, model, slope = fitted(codes)
+    gold = gold_estimate(blocks, model, slope, codes[:60], truth[:60])
+    own = gold.model.class_probabilities[1]
+    sensitivity, specificity = by_prevalence(blocks, model, gold, np.array([0.1, own, 0.9]))
+    np.testing.assert_allclose(sensitivity[1], gold.model.confusion[:, 1, 1], atol=1e-8)
+    np.testing.assert_allclose(specificity[1], gold.model.confusion[:, 0, 0], atol=1e-8)
+    assert (np.diff(sensitivity, axis=0) < 0).all()
+    assert (np.diff(specificity, axis=0) > 0).all()
+
+
+def test_a_known_prevalence_holds_beside_gold_and_helps():
+    errors = {"known": [], "unknown": []}
+    for seed in range(10):
+        codes, truth = drawn(3000, 200 + seed)
+        blocks, model, slope = fitted(codes)
+        right = rates_of(codes, truth)
+        chosen = np.random.default_rng(seed).choice(len(truth), 20, replace=False)
+        for name, prevalence in (("known", truth.mean()), ("unknown", None)):
+            gold = gold_estimate(blocks, model, slope, codes[chosen], truth[chosen], prevalence)
+            errors[name].append(
+                np.abs(gold.model.confusion[:, 1, 1] - right["sensitivity"]).mean()
+                + np.abs(gold.model.confusion[:, 0, 0] - right["specificity"]).mean()
+            )
+            if prevalence is not None:
+                assert gold.model.class_probabilities[1] == pytest.approx(prevalence, abs=1e-9)
+                assert abs(np.linalg.det(gold.line_covariance)) < 1e-9  # one direction is left
+    assert np.mean(errors["known"]) < np.mean(errors["unknown"])
 
 
 @pytest.mark.parametrize("label", [0, 1])

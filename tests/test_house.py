@@ -13,6 +13,7 @@ FRONT = ast.parse((PACKAGE / "__init__.py").read_text("utf-8"))
 DATAFRAMES = {"dask", "duckdb", "narwhals", "pandas", "polars", "pyarrow", "pyspark"}
 NARWHALS = {
     "_engine_long",
+    "_engine_wide",
     "_engines",
     "_expressions",
     "_frames",

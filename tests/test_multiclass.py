@@ -1,10 +1,15 @@
 """K classes: exactness, kernels against naive loops, and what happens at the edges."""
 
+from itertools import combinations
+
 import numpy as np
 import pytest
 
 from labelfree import Tally
+from labelfree._latent_class import expect
+from labelfree._moments import moments
 from labelfree._multiclass import many_classes
+from labelfree._one_vs_rest import recoded
 from labelfree._products import Blocks
 
 
@@ -73,3 +78,64 @@ def test_what_is_known_stays_as_it_is():
     strong = {(0, 0): np.array([1e7, 2e7, 1e7])}
     held = many_classes(blocks, believed=strong).model
     assert np.allclose(held.confusion[0, 0], [0.25, 0.5, 0.25], atol=1e-4)
+
+
+# --- what two classes at a time cannot tell (JNK Theorem 2) ----------------------------------------
+
+
+def even_wrong_votes(right, classes):
+    """Matrices whose wrong votes fall on all other classes alike: splits of them are models of two classes."""
+    off = (1 - right) / (classes - 1)
+    return off[:, None, None] + (right - off)[:, None, None] * np.eye(classes)
+
+
+def turned(confusion, place, by):
+    """The same ensemble with one matrix changed around a cycle of three classes (JNK, proof of Theorem 2)."""
+    cycle = np.zeros(confusion.shape[1:])
+    for true, voted in ((0, 1), (1, 2), (2, 0)):
+        cycle[true, voted] += by
+        cycle[voted, true] -= by
+    other = confusion.copy()
+    other[place] += cycle
+    assert (other > 0).all()
+    return other
+
+
+@pytest.mark.parametrize("classes", [3, 4])
+def test_no_split_tells_two_ensembles_apart_and_the_likelihood_does(classes):
+    even = np.full(classes, 1 / classes)
+    one = even_wrong_votes(np.array([0.7, 0.5, 0.6, 0.8]), classes)
+    one[1] = confusions(1, classes, seed=7, low=0.45, high=0.6)[0]
+    two = turned(one, 1, 0.04)
+    assert np.max(np.abs(two - one)) > 0.03
+    tallies = exact(even, one), exact(even, two)
+    for size in range(1, classes):
+        for upper in combinations(range(classes), size):
+            seen = [moments(Blocks(recoded(tally, upper))) for tally in tallies]
+            assert np.allclose(seen[0].mean, seen[1].mean, rtol=0, atol=1e-12)
+            assert np.allclose(seen[0].covariance, seen[1].covariance, rtol=0, atol=1e-12)
+    model_one, model_two = (
+        many_classes(Blocks(tally), pseudo_count=0.0).model for tally in tallies
+    )
+    assert np.max(np.abs(model_one.confusion - one)) < 1e-7
+    assert np.max(np.abs(model_two.confusion - two)) < 1e-7
+    blocks = Blocks(tallies[0])
+    assert (
+        expect(blocks, model_one).log_likelihood > expect(blocks, model_two).log_likelihood + 1e-4
+    )
+
+
+@pytest.mark.parametrize("classes", [3, 5])
+def test_two_at_a_time_say_by_how_much_they_missed(classes):
+    """Even wrong votes: each split is a model of two classes, so nothing is missed; uneven ones miss."""
+    even = np.full(classes, 1 / classes)
+    right = np.random.default_rng(1).uniform(0.5, 0.8, 5)
+    plain = even_wrong_votes(right, classes)
+    found = many_classes(Blocks(exact(even, plain, items=1e9)), method="likelihood")
+    assert abs(found.missed) < 1e-4
+    diagonal = np.einsum("ikk->ik", found.model.confusion)
+    assert np.max(np.abs(diagonal - right[:, None])) < 1e-3
+    other = exact(even, confusions(5, classes, seed=5), items=1e9)
+    uneven = many_classes(Blocks(other), method="likelihood")
+    assert abs(uneven.missed) > 1e-3
+    assert uneven.model.class_probabilities.sum() == pytest.approx(1)

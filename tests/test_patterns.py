@@ -156,6 +156,65 @@ def test_stretches_join_into_the_whole_in_the_order_of_the_rows(m, layout, monke
     assert [complete for _, complete in parts] == [False, True, True, *[False] * 5]
 
 
+PAIRS = [
+    (np.int8, (-1, 1)),
+    (np.int8, (1, -1)),
+    (np.int8, (0, 1)),
+    (np.int8, (-128, -126)),
+    (np.int8, (-1, 0)),
+    (np.uint8, (2, 1)),
+    (np.uint8, (253, 255)),
+    (bool, (False, True)),
+    (bool, (True, False)),
+    # Votes of one byte that are read as all others are.
+    (np.int8, (-128, 127)),
+    (np.uint8, (0, 3)),
+    (np.int8, (0, 4)),
+    ("S1", (b"a", b"b")),
+]
+
+
+@pytest.mark.parametrize("m", [3, 7, 8, 9, 10, 16, 17, 65])
+@pytest.mark.parametrize(("dtype", "labels"), PAIRS)
+@pytest.mark.parametrize("layout", [np.ascontiguousarray, np.asfortranarray])
+def test_two_labels_in_single_bytes(layout, dtype, labels, m):
+    codes = drawn(m, 2, missing=False)
+    table = layout(np.array(labels, dtype=dtype)[codes])
+    votes = read_votes(table, classes=labels)
+    found, complete = words_read(votes)
+    assert complete
+    assert np.array_equal(found, naive.words(codes, 2))
+    assert np.array_equal(Reader(votes).numbers(0, 60)[0], naive.words(codes, 2)[:, 1]) or m > 64
+
+
+@pytest.mark.parametrize("odd", range(-128, 128))
+def test_any_other_byte_among_two_labels_is_seen(odd):
+    for labels in ((-1, 1), (1, -1), (0, 1), (1, 2), (-128, -126)):
+        codes = drawn(9, 2, missing=False)
+        table = np.array(labels, dtype=np.int8)[codes]
+        table[37, 8] = odd
+        codes[37, 8] = labels.index(odd) if odd in labels else -1
+        for layout in (np.ascontiguousarray, np.asfortranarray):
+            votes = read_votes(layout(table), classes=labels, missing=() if odd in labels else odd)
+            found, complete = words_read(votes)
+            assert complete == (odd in labels)
+            assert np.array_equal(found, naive.words(codes, 2))
+            if odd not in labels:
+                with pytest.raises(VotesError, match="'classifier_9'"):
+                    words_read(read_votes(layout(table), classes=labels))
+
+
+@pytest.mark.parametrize("layout", [np.ascontiguousarray, np.asfortranarray])
+def test_a_reader_that_has_met_a_hole_reads_whole_rows_too(layout):
+    codes = drawn(10, 2, missing=False, items=90)
+    codes[40, 3] = -1
+    reader = Reader(read_votes(layout(codes.astype(np.int8)), classes=(0, 1), missing=-1))
+    for start, stop in ((0, 30), (30, 60), (60, 90), (0, 30)):
+        planes, complete = reader.planes(start, stop)
+        assert complete == (start != 30)
+        assert np.array_equal(words_of(planes), naive.words(codes[start:stop], 2))
+
+
 def test_a_reader_forgets_the_stretch_before():
     codes = drawn(11, 3, missing=True, items=60)
     votes = read_votes(codes, classes=(0, 1, 2), missing=-1)

@@ -77,3 +77,24 @@ def test_files_that_do_not_fit_are_refused_in_a_line(days):
         file.truncate(100)
     assert "cut short" in fail("estimate", "0.tally")
     assert "Missing argument" in fail("tally", "-o", "0.tally")
+
+
+def test_the_drift_of_many_periods_fits_a_terminal_and_names_every_classifier(
+    tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "80")
+    for period in range(8):
+        drawn = simulate.votes(2000, classifiers=4, seed=period).votes
+        names = [f"judge_{number}_of_the_panel" for number in range(4)]
+        pl.DataFrame(drawn, schema=names).write_csv(f"{period}.csv")
+    files = [f"{period}.csv" for period in range(8)]
+    said = succeed("drift", *files)
+    assert max(map(len, said.splitlines())) <= 80
+    found = lf.drift(files)
+    for each in found.classifiers:
+        (line,) = (line for line in said.splitlines() if f"{each.classifier} " in line[:30])
+        values = each.values["sensitivity"]
+        assert f"{values[0]:.3f} … {values[-1]:.3f}" in line
+    assert "--json has them all" in said
+    assert "…" not in succeed("drift", *files[:3])

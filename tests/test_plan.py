@@ -48,6 +48,15 @@ def test_missing_votes_and_narrow_intervals_take_more():
         {"classifiers": 5, "level": 1},
         {"classifiers": 5, "prevalence": 0},
         {"classifiers": 5, "missing": 1},
+        {"classifiers": 5.5},
+        {"classifiers": "5"},
+        {"classifiers": True},
+        {"classifiers": 10**6},
+        {"classifiers": 5, "prevalence": "high"},
+        {"classifiers": 5, "sensitivity": "high"},
+        {"classifiers": 5, "width": None},
+        {"classifiers": 5, "missing": "some"},
+        {"classifiers": 5, "level": float("nan")},
     ],
 )
 def test_bad_plans_get_a_sentence(options):

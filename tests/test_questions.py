@@ -187,7 +187,14 @@ def test_estimates_of_other_classes_are_not_compared():
 
 
 @pytest.mark.parametrize(
-    ("typed", "expected"), [("labelfree comp", "compare"), ("labelfree check --req", "--require")]
+    ("typed", "expected"),
+    [
+        ("labelfree comp", "compare"),
+        ("labelfree check --req", "--require"),
+        ("labelfree estimate --method l", "likelihood"),
+        ("labelfree label --rule maj", "majority"),
+        ("labelfree check --by e", "estimate"),
+    ],
 )
 def test_a_shell_completes_commands_and_options(typed, expected):
     asked = {"COMP_WORDS": typed, "COMP_CWORD": str(typed.count(" "))}

@@ -177,6 +177,29 @@ def test_a_long_table_shows_the_first_rows_until_asked_for_all(opened):
     assert not page.locator("#more").is_visible()
 
 
+def test_who_is_looked_for_lights_up_in_the_chart(opened):
+    page = opened("many")
+    marks = page.locator("#chart-rates [data-said]")
+    assert marks.count() == 120
+    page.locator("#filter").fill("classifier_120")
+    lit = page.locator("#chart-rates .lit")
+    assert lit.count() == 1
+    assert lit.get_attribute("data-said").startswith("classifier_120: sensitivity")
+    faint = page.locator("#chart-rates [data-said]:not(.lit)").first
+    assert float(faint.evaluate("e => getComputedStyle(e).opacity")) < 0.2
+    page.locator("#filter").fill("")
+    assert lit.count() == 0
+    assert float(marks.first.evaluate("e => getComputedStyle(e).opacity")) > 0.3
+
+
+def test_paper_says_how_many_of_a_long_table_it_shows(opened):
+    page = opened("many")
+    page.emulate_media(media="print")
+    assert page.locator("#printed").inner_text() == "50 of 120 are printed."
+    page.emulate_media(media="screen")
+    assert not page.locator("#printed").is_visible()
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_charts_are_drawn_in_the_colours_of_the_page(opened, scheme):
     page = opened("digits", scheme=scheme)

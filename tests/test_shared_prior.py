@@ -1,14 +1,18 @@
 """The prior that rare classifiers share: against loops, and what a rater with three votes gets."""
 
 import numpy as np
+import polars as pl
 import pytest
 from scipy.special import gammaln
 
 from labelfree import Tally
+from labelfree._item_types import COMMON, Types, expect_types, leap
 from labelfree._multiclass import many_classes
 from labelfree._products import Blocks
 from labelfree._shared_prior import MIDDLE, STRENGTHS, label_counts, shared
 from labelfree._starts import majority_start
+
+from .promises.common import data_folder
 
 
 def crowd(items, raters, each, classes, seed, strength=20.0, accuracy=0.7):
@@ -129,3 +133,107 @@ def test_the_order_of_classifiers_changes_nothing():
     other = shared(blocks_of(codes[:, ::-1], 3), majority_start(blocks_of(codes[:, ::-1], 3)))
     assert one.strength == other.strength
     assert np.allclose(one.model.confusion, other.model.confusion[::-1], atol=1e-9)
+
+
+def some_types(classes, m, seed):
+    random = np.random.default_rng(seed)
+    shares = random.dirichlet(np.ones(2 * classes)).reshape(2, classes)
+    own = random.dirichlet(np.ones(classes), (m, classes))
+    alike = np.zeros((m, classes), dtype=bool)
+    alike[1, 0] = True
+    return Types(shares, own, 0.7, alike)
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_items_of_two_types_are_counted_as_in_a_plain_loop(classes):
+    random = np.random.default_rng(8)
+    codes = random.integers(-1, classes, (40, 4)).astype(np.int8)
+    types = some_types(classes, 4, seed=9)
+    found = expect_types(blocks_of(codes, classes), types)
+    wrong = 0.3 / (classes - 1)
+    items, height = np.zeros((2, classes)), 0.0
+    own, common = np.zeros((4, classes, classes)), np.zeros((classes, classes))
+
+    def chances(kind, i, true, vote):
+        by_own = types.own[i, true, vote]
+        by_common = 0.7 if vote == true else wrong
+        share = COMMON if kind == 1 and not types.alike[i, true] else 0.0
+        return (1 - share) * by_own, share * by_common
+
+    for row in codes:
+        votes = [(i, vote) for i, vote in enumerate(row) if vote >= 0]
+        joint = types.shares.copy()
+        for kind, true in np.ndindex(2, classes):
+            for i, vote in votes:
+                joint[kind, true] *= sum(chances(kind, i, true, vote))
+        height += np.log(joint.sum())
+        joint /= joint.sum()
+        items += joint
+        for kind, true in np.ndindex(2, classes):
+            for i, vote in votes:
+                parts = chances(kind, i, true, vote)
+                own[i, true, vote] += joint[kind, true] * parts[0] / sum(parts)
+                common[true, vote] += joint[kind, true] * parts[1] / sum(parts)
+    assert found.log_likelihood == pytest.approx(height, rel=1e-12)
+    assert np.allclose(found.items, items, rtol=0, atol=1e-10)
+    assert np.allclose(found.own, own, rtol=0, atol=1e-10)
+    assert np.allclose(found.common, common, rtol=0, atol=1e-10)
+
+
+def test_the_model_of_one_type_is_the_mean_over_items():
+    types = some_types(3, 4, seed=10)
+    model = types.marginal()
+    for true in range(3):
+        first, second = types.shares[:, true] / types.shares[:, true].sum()
+        for i in range(4):
+            both = first * types.own[i, true] + second * types.second()[i, true]
+            assert np.allclose(model.confusion[i, true], both)
+    assert (types.second()[1, 0] == types.own[1, 0]).all()
+    assert np.allclose(model.class_probabilities, types.shares.sum(axis=0))
+
+
+@pytest.mark.parametrize(
+    ("name", "least"), [("chexpert_radiologists", 0.96), ("llmbar", 0.85), ("judgebench", 0.674)]
+)
+def test_errors_shared_on_hard_items_are_not_taken_for_skill(name, least):
+    """Real votes on which a model of one type of items labels .935, .835 and .671 rightly."""
+    import labelfree as lf
+    from labelfree._consensus import posterior_rule, winners
+    from labelfree._products import Block
+
+    folder = data_folder() / "votes" / name
+    votes = pl.read_parquet(folder / "votes.parquet").unique(
+        ["item", "worker"], keep="last", maintain_order=True
+    )
+    table = votes.pivot("worker", index="item", values="label").join(
+        pl.read_parquet(folder / "truth.parquet"), on="item"
+    )
+    classes = sorted(votes["label"].unique())
+    codes = table.drop("item", "label").to_numpy()
+    codes = np.where(codes == classes[1], 1, np.where(codes == classes[0], 0, -1)).astype(np.int8)
+    found = many_classes(Blocks(lf.Tally.from_codes(codes, np.ones(len(codes)))))
+    rule = posterior_rule(found.model)
+    labels = winners(rule.scores(Block(codes, np.ones(len(codes)), 2)))
+    assert (np.array(classes)[labels] == table["label"].to_numpy()).mean() >= least
+
+
+def test_leaps_end_where_plain_rounds_end(monkeypatch):
+    codes, _, _, _ = crowd(400, 30, 5, 3, seed=13)
+    blocks = blocks_of(codes, 3)
+    monkeypatch.setattr("labelfree._shared_prior.STILL", 1e-8)
+    quick = shared(blocks, majority_start(blocks), most_rounds=5000)
+    monkeypatch.setattr("labelfree._shared_prior.leap", lambda path: path[-1])
+    slow = shared(blocks, majority_start(blocks), most_rounds=5000)
+    assert quick.converged
+    assert slow.converged
+    assert quick.rounds < slow.rounds
+    assert np.allclose(quick.model.confusion, slow.model.confusion, rtol=0, atol=1e-5)
+
+
+def test_a_leap_keeps_probabilities_and_what_is_alike():
+    path = [some_types(3, 4, seed=seed) for seed in (1, 2, 3)]
+    far = leap(path)
+    assert np.allclose(far.own.sum(axis=2), 1)
+    assert far.shares.sum() == pytest.approx(1)
+    assert (far.own[1, 0] == path[-1].own[1, 0]).all()
+    assert leap([path[0]] * 3) is path[0]

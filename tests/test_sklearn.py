@@ -63,14 +63,12 @@ Y_IS_IGNORED = {
     "check_classifiers_classes": "wants the classes of y; they are those of the votes",
     "check_classifiers_one_label": "wants the only label in y predicted; y teaches nothing",
     "check_classifiers_regression_target": "wants continuous y refused; its values are not read",
-    "check_classifier_not_supporting_multiclass": "wants a third class in y refused; its values "
-    "are not read. A third label among the votes is refused, see below",
     "check_supervised_y_2d": "wants a warning for y of two dimensions; its values are not read",
     "check_supervised_y_no_nan": "wants NaN in y refused; its values are not read",
 }
 
 TWO_COLUMNS = "feeds two columns; it takes the votes of three classifiers"
-MANY_LABELS = "feeds numbers of more than two values; votes have two labels"
+MANY_LABELS = "feeds numbers that are all different; votes have few labels"
 NO_SIGNAL = "feeds columns that know nothing of each other, so there is nothing to estimate"
 
 # Here the numbers that the check feeds are no votes. All of these pass on VotesOfNumbers.
@@ -203,7 +201,9 @@ def test_names_that_fitting_did_not_see_are_warned_of():
 def test_parameters_are_those_of_the_front_door():
     theirs = inspect.signature(lf.estimate).parameters
     ours = inspect.signature(SpectralEnsemble).parameters
-    assert list(ours) == ["method", "prevalence", "positive", "missing", "vector", "prior"]
+    assert list(ours) == [
+        *["method", "prevalence", "positive", "ordered", "missing", "vector", "prior"]
+    ]
     for name, parameter in ours.items():
         assert parameter.default == theirs[name].default, name
         assert parameter.kind == theirs[name].kind, name
@@ -254,7 +254,6 @@ def test_votes_without_signal_are_not_fitted():
         (pd.DataFrame(WORDS[:, :2], columns=["a", "b"]), "at least three classifiers, got 2"),
         (NUMBERS[0], "Expected 2D array"),
         (np.where(DRAWN.votes < 0, np.inf, DRAWN.votes), "infinity"),
-        (NUMBERS + np.eye(len(NUMBERS), NUMBERS.shape[1], dtype=int), "two labels, got 3"),
         (np.ones((50, 4)), "two labels or more, got only 1"),
         (np.full((50, 4), np.nan), "no vote at all"),
     ],
@@ -265,11 +264,29 @@ def test_what_are_no_votes_is_refused(X, message):
 
 
 def test_a_sign_for_missing_that_was_not_named_is_warned_of():
-    with (
-        pytest.warns(lf.LabelfreeWarning, match="-1, 0 was taken for a class"),
-        pytest.raises(lf.VotesError, match="two labels, got 3"),
-    ):
+    with pytest.warns(lf.LabelfreeWarning, match="-1, 0 was taken for a class"):
         SpectralEnsemble().fit(DRAWN.votes)
+
+
+def test_more_than_two_classes():
+    truth = np.arange(600) % 3
+    random = np.random.default_rng(0)
+    votes = np.where(random.random((600, 5)) < 0.8, truth[:, None], random.integers(0, 3, (600, 5)))
+    words = np.array(["low", "mid", "high"])[votes]
+    ensemble = SpectralEnsemble().fit(words)
+    assert ensemble.classes_.tolist() == ["high", "low", "mid"]
+    assert ensemble.confusion_.shape == (5, 3, 3)
+    assert ensemble.class_probabilities_ == pytest.approx([1 / 3] * 3, abs=0.05)
+    assert not hasattr(ensemble, "sensitivity_")
+    shares = ensemble.predict_proba(words)
+    assert shares.sum(axis=1) == pytest.approx(1)
+    labels = ensemble.predict(words)
+    assert (labels == np.array(["low", "mid", "high"])[truth]).mean() > 0.95
+    assert np.array_equal(labels, ensemble.classes_[shares.argmax(axis=1)])
+    frame = pl.DataFrame(words, schema=[f"c{place}" for place in range(5)])
+    of_frame = SpectralEnsemble().fit(frame)
+    assert np.array_equal(of_frame.predict_proba(frame), shares)
+    assert np.array_equal(of_frame.predict(frame), labels)
 
 
 def test_unknown_options_are_refused_at_fit_and_not_before():

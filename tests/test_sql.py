@@ -139,6 +139,15 @@ def test_postgres_gives_the_probability(database, labels, rule):
     assert np.abs(found - wanted(RULES[rule], PATTERNS)).max() < 1e-12
 
 
+@pytest.mark.parametrize("labels", LABELS)
+def test_spark_gives_the_probability(spark_session, labels):
+    frame = frame_of(PATTERNS, LABELS[labels]).with_row_index("place").cast({"place": pl.Int64})
+    expression = sql(RULES["groups"], NAMES, LABELS[labels], "spark")
+    there = spark_session.createDataFrame(frame.to_arrow()).repartition(3)
+    found = pl.from_arrow(there.selectExpr("place", f"{expression} AS p").toArrow())
+    assert np.abs(found.sort("place")["p"] - wanted(RULES["groups"], PATTERNS)).max() < 1e-12
+
+
 def test_postgres_reads_backslashes_alike_however_it_is_set(database):
     labels = ("x\\", "\\n'")
     expression = sql(RULES["posterior"], NAMES, labels, "postgres")

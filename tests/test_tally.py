@@ -372,3 +372,17 @@ def test_estimates_from_dense_and_sparse_tallies_agree(method):
     assert other.imbalance == pytest.approx(one.imbalance, abs=1e-9)
     assert other.sensitivity == pytest.approx(one.sensitivity, abs=1e-9)
     assert other.specificity == pytest.approx(one.specificity, abs=1e-9)
+
+
+@pytest.mark.parametrize("bins", [1, 8, 1 << 20])
+def test_places_are_counted_alike_few_or_many(bins, monkeypatch):
+    random = np.random.default_rng(bins)
+    for size in (0, 1, 1000, 300_000):
+        places = (bins * random.random(size) ** 3).astype(np.int32)
+        wanted = np.zeros(bins, dtype=np.int64)
+        np.add.at(wanted, places, 1)
+        for start in (0, 1 << 30):
+            monkeypatch.setattr(_counting, "SPARSE_FROM", start)
+            found = _counting._histogram(places, bins)
+            assert found.shape == (bins,)
+            assert np.array_equal(found, wanted)

@@ -15,6 +15,7 @@ The rooms, in the order that data walks through them (each may call those above 
     _long_form     one row a vote -> a table of votes, dense or sparse
     _engines       tables that live in an engine, counted there
     _engine_long   the long form in an engine -> one row an item, or its tally
+    _engine_wide   wide tables in an engine whose patterns do not repeat: sums there, a sample at home
     _votes         what a user has -> checked votes
     _patterns      a stretch of votes -> its patterns as bits
     _gold_labels   gold labels as given -> their votes and classes
@@ -30,6 +31,7 @@ The rooms, in the order that data walks through them (each may call those above 
     _origin        where an estimate comes from: options, hash of the votes, likelihood
     _latent_class  the likelihood: EM and Newton; its information
     _intervals     information -> intervals
+    _many_intervals  the same for K classes: every cell of every confusion matrix
     _categories    the joint votes of groups of classifiers, laid out for look-up
     _group_start   where a fit of groups starts: moments of different groups
     _group_model   the likelihood with groups of classifiers that share errors
@@ -39,11 +41,13 @@ The rooms, in the order that data walks through them (each may call those above 
     _gold          a few gold labels calibrate the rest
     _sql           names, labels and numbers as each database spells them
     _consensus     rates -> the linear rule: labels, probabilities, SQL
+    _many_gold     a few gold labels calibrate K classes
     _expressions   a rule -> columns added to a table in an engine
     _one_vs_rest   K classes by two at a time: each against the rest
     _ordered       classes in order: splits at thresholds, rows that rise
     _kinds         classes in order: few numbers a classifier
     _starts        K classes: where the search for them starts
+    _item_types    two types of items: on some, votes follow a matrix common to all
     _shared_prior  rare classifiers lend strength from all: the pool's pseudo-votes
     _multiclass    K classes: from the tally to confusion matrices
     _panel         which few of many classifiers to keep
@@ -51,8 +55,10 @@ The rooms, in the order that data walks through them (each may call those above 
     _tensors       K classes from second and third moments: three groups, completion
     _groups        which classifiers share errors: pointer, candidates, choice
     _dependence    do the classifiers err independently? the alarm
+    _known         fixed rates stay as they are, Beta priors pull
     _choice        which model the answer comes from
     _verdict       may the numbers be relied on?
+    _many_verdict  what the votes of K classes say for and against the answer
     _evidence      what speaks against copies, gold labels, known values
     _requirements  requirements as text, held against what was found
     _again         votes read again, for an answer that there is
@@ -70,7 +76,9 @@ The rooms, in the order that data walks through them (each may call those above 
     _result        Estimate: the answer, and what can be done with it
     _comparison    two estimates: what changed, and is it more than chance?
     _options       options of the front door: what each may be
+    _walked        what a walk brings back
     _walk          the rooms above called in order, for two classes
+    _many_walk     the same for K classes, and for crowds
     _estimate      estimate(votes) -> Estimate: the front door
     _drift         tallies of periods: which rates changed, and is it more than chance?
     _messages      messages between items and classifiers along the votes

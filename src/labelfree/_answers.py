@@ -15,6 +15,7 @@ from labelfree._consensus import (
     Rule,
     answer,
     each_item,
+    given_back,
     likelihood_rule,
     majority_rule,
     spectral_rule,
@@ -24,6 +25,7 @@ from labelfree._engines import EngineTable
 from labelfree._errors import NotIdentifiedError, OptionsError, counted, listed, warn
 from labelfree._expressions import answered
 from labelfree._labelling import Labelled, label_file
+from labelfree._labels import fitted, kind_of
 from labelfree._large_files import Named
 from labelfree._movement import Movement, movement_of_tally, movement_of_votes
 from labelfree._next_items import next_items
@@ -34,6 +36,7 @@ from labelfree._votes import Label, Votes
 Array = NDArray[np.float64]
 
 RULES = ("posterior", "likelihood", "spectral", "majority")
+LOSSES = ("zero-one", "absolute")
 
 
 @dataclass(frozen=True)
@@ -60,41 +63,50 @@ class Labeller:
     vector: Array | None
     why_not: str
 
-    def label(self, votes: Any, rule: str, reading: Mapping[str, Any]) -> Any:
+    def label(self, votes: Any, rule: str, loss: str, reading: Mapping[str, Any]) -> Any:
         """Label every item by a rule; a table takes the probability along."""
-        labels, unvoted = self._labelled(votes, rule, reading)
+        labels, unvoted = self._labelled(votes, rule, loss, reading)
         _warn_unvoted(unvoted)
         return labels
 
     def label_file(
-        self, votes: Named, output: Named, rule: str, reading: Mapping[str, Any]
+        self, votes: Named, output: Named, rule: str, loss: str, reading: Mapping[str, Any]
     ) -> Labelled:
         """Label the items of a file into another file."""
         read = {**self.reading, **reading}
-        done = label_file(votes, output, lambda part: self._labelled(part, rule, reading), read)
+        done = label_file(
+            votes, output, lambda part: self._labelled(part, rule, loss, reading), read
+        )
         _warn_unvoted(done.unvoted)
         return done
 
-    def _labelled(self, votes: Any, rule: str, reading: Mapping[str, Any]) -> tuple[Any, int]:
+    def _labelled(
+        self, votes: Any, rule: str, loss: str, reading: Mapping[str, Any]
+    ) -> tuple[Any, int]:
         """Labels, and the number of items without any vote."""
+        label_by = self._label_rule(rule, loss)
+        # The probability is the posterior's, whatever rule labels.
+        shown = None if self.choice is None else self.choice.rule
+        if shown is not None and rule == "posterior":
+            shown = label_by
         there = self._engine(votes, reading)
         if there is not None:
             table, names, places = there
-            label_by = self._rule(rule).of(places)
-            shown = None if self.choice is None else self.choice.rule.of(places)
-            return answered(table, names, self.classes, label_by, shown), 0  # nothing is read yet
-        checked, rule_here = self._prepared(votes, rule, reading)
-        own = rule == "posterior"
-        answers = answer(rule_here, checked, label=True, probability=own and checked.keeps_table)
-        probabilities = answers.probabilities
-        if checked.keeps_table and self.choice is not None and not own:
-            # The probability is the posterior's, whatever rule labels.
-            posterior = self.choice.rule.of(self._order(checked))
-            probabilities = answer(posterior, checked, label=False, probability=True).probabilities
-        return checked.give_back(answers.labels, probabilities), answers.unvoted
+            by = label_by.of(places)
+            beside = None if shown is None else by if shown is label_by else shown.of(places)
+            return answered(table, names, self.classes, by, beside), 0  # nothing is read yet
+        checked, order = self._again(votes, reading)
+        answers = answer(
+            label_by.of(order),
+            checked,
+            probability=shown is not None and checked.keeps_table,
+            probability_by=None if shown is None or shown is label_by else shown.of(order),
+            of_label=True,
+        )
+        return given_back(answers, checked), answers.unvoted
 
     def probability(self, votes: Any, reading: Mapping[str, Any]) -> Any:
-        """Probability of the positive class of every item."""
+        """Probability of the positive class of every item; of more classes, of each."""
         there = self._engine(votes, reading)
         if there is not None:
             table, names, places = there
@@ -102,13 +114,18 @@ class Labeller:
         checked, rule_here = self._prepared(votes, "posterior", reading)
         answers = answer(rule_here, checked, label=False, probability=True)
         _warn_unvoted(answers.unvoted)
-        return checked.give_back(None, answers.probabilities)
+        return given_back(answers, checked)
 
     def probability_interval(self, votes: Any, level: float, reading: Mapping[str, Any]) -> Array:
         """Interval of each item's probability, (n, 2)."""
         from scipy.special import expit, ndtri
 
         choice = self._chosen()
+        if len(self.classes) > 2:
+            raise OptionsError(
+                f"Intervals of single items are of two classes, and these votes have {len(self.classes)}; "
+                "ask for probability(votes)."
+            )
         if choice.doubt is None:
             raise NotIdentifiedError(
                 "There are no intervals of single items: the votes do not determine every rate (their information "
@@ -177,9 +194,18 @@ class Labeller:
         checked, order = self._again(votes, reading)
         return movement_of_votes(checked, self.choice.rule.of(order))
 
-    def sql(self, dialect: str | None) -> str:
-        """Write the posterior rule as SQL."""
-        return sql(self._chosen().rule, self.classifiers, self.classes, dialect)
+    def sql(self, dialect: str | None, label: Label) -> str:
+        """Write the posterior rule as SQL: the probability of one class."""
+        rule, known = self._chosen().rule, [fitted(label, kind_of(self.classes))]
+        if label is None and len(self.classes) == 2:
+            known = [self.classes[-1]]
+        if known[0] not in self.classes:
+            raise OptionsError(
+                f"label= must name the class whose probability is wanted, one of {listed(map(repr, self.classes))}, "
+                f"got {label!r}."
+            )
+        code = self.classes.index(known[0])
+        return sql(rule, self.classifiers, self.classes, dialect, code)
 
     def _chosen(self) -> Choice:
         if self.choice is None:
@@ -215,13 +241,31 @@ class Labeller:
         """Places of the votes' classifiers among the estimate's."""
         return [self.classifiers.index(name) for name in votes.classifiers]
 
+    def _label_rule(self, name: str, loss: str) -> Rule:
+        """Look up the rule that labels; by the absolute loss it takes the median class."""
+        rule = self._rule(name)
+        if loss not in LOSSES:
+            raise OptionsError(f"loss= must be one of {listed(LOSSES)}, got {loss!r}.")
+        if loss == LOSSES[0] or len(self.classes) == 2:
+            return rule
+        if name not in ("posterior", "likelihood"):
+            raise OptionsError(
+                f"loss={loss!r} needs probabilities, which rule={name!r} does not give; label by rule='posterior'."
+            )
+        return replace(rule, absolute=True)
+
     def _rule(self, name: str) -> Rule:
         if name == "majority":
             return majority_rule(len(self.classifiers), len(self.classes))
         if name not in RULES:
             raise OptionsError(f"rule= must be one of {listed(RULES)}, got {name!r}.")
         choice = self._chosen()
-        if name == "spectral" and self.vector is not None:
+        if name == "spectral":
+            if self.vector is None:
+                raise OptionsError(
+                    f"rule='spectral' needs two classes and at most a thousand classifiers, got {len(self.classes)} "
+                    f"and {len(self.classifiers)}; label by rule='posterior'."
+                )
             return spectral_rule(self.vector)
         return choice.rule if name == "posterior" else likelihood_rule(choice.model)
 
@@ -230,5 +274,5 @@ def _warn_unvoted(unvoted: int) -> None:
     if unvoted:
         warn(
             f"{counted(unvoted, 'item')} had no vote at all; the label there is the more frequent class, "
-            "and the probability the prevalence."
+            "and the probability that of the class among all items."
         )

@@ -19,6 +19,16 @@ import typer
 
 from labelfree._errors import FileError, OptionsError, listed
 
+
+def one_of(*words: str) -> Callable[[str], list[str]]:
+    """Tell a shell the words that an option knows, for completion."""
+
+    def complete(incomplete: str) -> list[str]:
+        return [word for word in words if word.startswith(incomplete)]
+
+    return complete
+
+
 # How --help and the documentation group the options that many commands share.
 READING, GRADING = "Reading votes", "Grading"
 
@@ -43,7 +53,7 @@ VotesOrEstimate = Annotated[
 VotesFiles = Annotated[
     list[Path],
     typer.Argument(
-        metavar="VOTES...",
+        metavar="VOTES",
         help="File of votes: .csv, .tsv, .parquet, .pq, .jsonl or .ndjson. One row an item and one "
         "column a classifier; or the long form, one row a vote. Or a .tally that tally wrote. "
         "Several files are added up.",
@@ -53,7 +63,7 @@ VotesFiles = Annotated[
 Periods = Annotated[
     list[Path],
     typer.Argument(
-        metavar="PERIODS...",
+        metavar="PERIODS",
         help="Two files or more, one a period, the earliest first: a .tally that tally wrote, a file of votes, or "
         "a .json that estimate --save kept.",
         show_default=False,
@@ -79,12 +89,25 @@ Page = Annotated[
         show_default=False,
     ),
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON and nothing else, for machines.")]
+FLAG = ""  # what stands for the value of an option that has none
+AsJson = Annotated[
+    bool,
+    typer.Option("--json", metavar=FLAG, help="Print JSON and nothing else, for machines."),
+]
 Positive = Annotated[
     str | None,
     typer.Option(
         metavar="LABEL",
         help="The positive one of two labels. By default the greater: 1 of 0 and 1, yes of no and yes.",
+        rich_help_panel=READING,
+    ),
+]
+Classes = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="NAMES",
+        help="All the labels there may be, in order, with commas between; of two, the positive one last. By default "
+        "those that the votes hold, in sorted order.",
         rich_help_panel=READING,
     ),
 ]
@@ -135,19 +158,33 @@ Duplicates = Annotated[
         help="Long form, where a classifier voted more than once on an item: last keeps the vote that "
         "stands last, drop keeps none of them. By default such votes are refused.",
         rich_help_panel=READING,
+        autocompletion=one_of("last", "drop"),
     ),
 ]
 Method = Annotated[
     str,
     typer.Option(
-        metavar="NAME", help="How to estimate: map, likelihood or tensor.", rich_help_panel=GRADING
+        metavar="NAME",
+        help="How to estimate: map, likelihood or tensor.",
+        rich_help_panel=GRADING,
+        autocompletion=one_of("map", "likelihood", "tensor"),
+    ),
+]
+Ordered = Annotated[
+    bool,
+    typer.Option(
+        "--ordered",
+        metavar=FLAG,
+        help="The classes stand in order, as grades do.",
+        rich_help_panel=GRADING,
     ),
 ]
 Prevalence = Annotated[
-    float | None,
+    str | None,
     typer.Option(
         metavar="P",
-        help="Share of positive items, where it is known; between 0 and 1.",
+        help="Share of positive items, where it is known; between 0 and 1. Of more than two classes the share of "
+        "each, as low=0.5,mid=0.3,high=0.2.",
         rich_help_panel=GRADING,
     ),
 ]
@@ -177,6 +214,7 @@ Dependence = Annotated[
         "ignore does neither; a group as ann,bob is taken to copy one another. Groups may be given "
         "several times.",
         rich_help_panel=GRADING,
+        autocompletion=one_of("auto", "test", "ignore"),
     ),
 ]
 Level = Annotated[
@@ -199,6 +237,7 @@ Vector = Annotated[
         metavar="NAME",
         help="How the rank-one vector is found: triplets, log-linear or iterated.",
         rich_help_panel=GRADING,
+        autocompletion=one_of("triplets", "log-linear", "iterated"),
     ),
 ]
 
@@ -208,6 +247,7 @@ class Reading:
     """Options by which votes are read, the same for every command that reads them."""
 
     positive: Positive = None
+    classes: Classes = None
     missing: Missing = None
     classifiers: Classifiers = None
     item: Item = None
@@ -229,7 +269,11 @@ class Reading:
 
     def options(self) -> dict[str, Any]:
         """What Python would be given."""
-        return {"positive": self.positive, **self.again()}
+        return {
+            "positive": self.positive,
+            "classes": names_of(self.classes),
+            **self.again(),
+        }
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -237,6 +281,7 @@ class Grading(Reading):
     """Options by which votes are read and graded, the same for every command that grades."""
 
     method: Method = "map"
+    ordered: Ordered = False
     prevalence: Prevalence = None
     known: Known = None
     gold: Gold = None
@@ -259,7 +304,8 @@ class Grading(Reading):
         return {
             **super().options(),
             "method": self.method,
-            "prevalence": self.prevalence,
+            "ordered": self.ordered,
+            "prevalence": prevalence_of(self.prevalence),
             "known": known_of(self.known),
             "gold": gold_of(self.gold, self.item),
             "dependence": dependence_of(self.dependence),
@@ -357,6 +403,21 @@ def known_of(given: list[str] | None) -> dict[str, dict[str, Any]] | None:
             )
         found.setdefault(name, {})[rate] = numbers[0] if len(numbers) == 1 else tuple(numbers)
     return found or None
+
+
+def prevalence_of(given: str | None) -> float | dict[Any, float] | None:
+    """Read "0.3", or "low=0.5,mid=0.3,high=0.2"."""
+    if given is None:
+        return None
+    try:
+        if "=" not in given:
+            return float(given)
+        pairs = [each.rpartition("=") for each in names_of([given]) or ()]
+        return {label: float(share) for label, _, share in pairs}
+    except ValueError:
+        raise OptionsError(
+            f"prevalence= must hold a number, or one for each class, got {given!r}; write for example --prevalence 0.3."
+        ) from None
 
 
 def gold_of(given: str | None, item: str | None) -> str | dict[Any, Any] | None:

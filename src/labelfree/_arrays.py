@@ -12,9 +12,30 @@ from numpy.typing import NDArray
 from labelfree._columns import IN_PLACE, Column, coded_array
 from labelfree._errors import OptionsError, VotesError, counted, listed, warn
 
-GiveBack: TypeAlias = Callable[[NDArray[Any] | None, NDArray[np.float64] | None], Any]
+# Probabilities of the positive class, or of the labels; of each class by its label, which tables take.
+Shares: TypeAlias = NDArray[np.float64] | dict[Any, NDArray[np.float64]]
+GiveBack: TypeAlias = Callable[[NDArray[Any] | None, Shares | None], Any]
 
 FEWEST = 3  # classifiers; of two, no method can tell the better one without labels
+
+
+@dataclass(frozen=True, eq=False)
+class Whole:
+    """All items, of which only a sample came home, as far as their engine has added them up.
+
+    Attributes
+    ----------
+    items : float
+        How many there are.
+    cooccurrence : (m K, m K) array, optional
+        For each pair of vote columns, the items that hold both, as the room of products lays them out.
+    triples : callable
+        (m, 2, 6) array of powers -> sums over all items for the third moments; asks the engine.
+    """
+
+    items: float
+    cooccurrence: NDArray[np.float64] | None
+    triples: Callable[[NDArray[np.float64]], tuple[float, float]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,6 +63,8 @@ class Table:
         The classifiers as the long form names them, numbers as numbers; empty for the wide form.
     counts : (n,) array, optional
         Where the rows have been counted already: how many items each stands for.
+    whole : Whole, optional
+        Where the rows are a sample: what is known of all items.
     """
 
     names: tuple[str, ...]
@@ -54,6 +77,7 @@ class Table:
     column_of_items: Callable[[str], Sequence[Any]]
     classifier_keys: tuple[Any, ...] = ()
     counts: NDArray[np.float64] | None = None
+    whole: Whole | None = None
 
 
 def check_size(items: int, classifiers: int) -> None:
@@ -102,7 +126,7 @@ def from_array(votes: Any, names: tuple[str, ...] | None, item: str | None) -> T
     elif n > 1 and table.strides[0] == table.itemsize:
         columns = tuple(table.T)  # read one column at a time, as that is how they lie in memory
 
-    def give_back(labels: NDArray[Any] | None, probabilities: NDArray[np.float64] | None) -> Any:
+    def give_back(labels: NDArray[Any] | None, probabilities: Shares | None) -> Any:
         return labels if labels is not None else probabilities
 
     def column_of_items(name: str) -> Sequence[Any]:

@@ -14,7 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labelfree._consensus import Rule, posterior_rule, tempered_rule
-from labelfree._dependence import effective_number, separation, standardised_residuals
+from labelfree._dependence import (
+    bounded_p_value,
+    effective_number,
+    separation,
+    standardised_residuals,
+)
 from labelfree._difficulty import (
     LEAST_SLOPE,
     MOST_LOG_ODDS,
@@ -25,12 +30,14 @@ from labelfree._difficulty import (
 )
 from labelfree._difficulty import by_prevalence as tempered_by_prevalence
 from labelfree._gold import Gold, gold_estimate
+from labelfree._gold import by_prevalence as gold_by_prevalence
 from labelfree._group_information import covariance_of_logits as covariance_of_groups
 from labelfree._group_information import covariance_of_terms as terms_of_groups
 from labelfree._group_model import GroupModel, fit_groups
 from labelfree._group_start import masked
 from labelfree._groups import across, find_groups, group_rule, largest_cross_residual
 from labelfree._intervals import Spread, covariance_of_terms, spread_of
+from labelfree._known import believing, curve_with_known, held, with_known
 from labelfree._latent_class import Fit, Model, Prior, free_logits
 from labelfree._moments import Moments
 from labelfree._products import Block, Blocks
@@ -58,7 +65,7 @@ class Choice:
     ----------
     dependence : {"independent", "groups", "difficulty"}
     model : Model
-        Rates and prevalence.
+        Rates and class probabilities.
     spread : Spread or None
         Of the rates; None where the information is singular.
     rule : Rule
@@ -70,8 +77,9 @@ class Choice:
     converged : bool
     slope : float
         τ, by which the independent model's log-odds are tempered; 1 where they are not.
-    curve : tuple of arrays (G,), (G, m), (G, m)
-        Assumed prevalences, and the sensitivities and specificities under each.
+    curve : tuple of arrays (G,), (G, m), (G, m), or None
+        Assumed prevalences, and the sensitivities and specificities under each; None for more than two
+        classes.
     gold : int
         Items with gold labels that it was checked by.
     doubt : (D, D) array or None
@@ -89,14 +97,20 @@ class Choice:
     groups: tuple[tuple[int, ...], ...]
     converged: bool
     slope: float
-    curve: tuple[Array, Array, Array]
+    curve: tuple[Array, Array, Array] | None
     gold: int = 0
     doubt: Array | None = None
     residuals: Array | None = None
 
 
 def independent(
-    fitted: Fit, model: Model, covariance: Array | None, seen: Moments, vector: Array, size: float
+    fitted: Fit,
+    model: Model,
+    covariance: Array | None,
+    seen: Moments,
+    vector: Array,
+    size: float,
+    prior: Prior,
 ) -> Choice:
     """Take the independent model; `model`, with the covariance of its logits, is what the asked method made of it."""
     return Choice(
@@ -108,7 +122,7 @@ def independent(
         (),
         fitted.converged,
         1.0,
-        spectral_curve(seen, vector, size),
+        curve_with_known(spectral_curve(seen, vector, size), model, prior),
         doubt=None if covariance is None else covariance_of_terms(model, covariance),
     )
 
@@ -124,6 +138,7 @@ def dependent(
     prior: Prior,
     prevalence: float | None,
     groups: Sequence[Sequence[int]],
+    believed: NDArray[np.bool_],
 ) -> Choice:
     """Choose among the independent model, groups and difficulty.
 
@@ -141,6 +156,8 @@ def dependent(
     prevalence : float, optional
     groups : sequence of groups of places
         The user's own; they are taken as they are.
+    believed : (m, 2) array of bool
+        Rates, by true class, of which the user gave a Beta prior.
 
     Returns
     -------
@@ -158,7 +175,14 @@ def dependent(
     explained = bool(copies.groups) and _explained(blocks, seen, copies, prior, prevalence, REFUSED)
     plain_bic = independent_bic(fitted, blocks, prior)
     cool, trait_bic = difficulty(
-        blocks, seen, fitted, starts, covariance, prior=prior, prevalence=prevalence
+        blocks,
+        seen,
+        fitted,
+        starts,
+        covariance,
+        prior=prior,
+        prevalence=prevalence,
+        believed=believed,
     )
     # Groups that explain what BIC's first choice could not may have a BIC above the plain model's.
     if explained and min(copies.bic, plain_bic) < trait_bic:
@@ -178,8 +202,14 @@ def _explained(
     covariance = covariance_of_groups(blocks, model, prior, prevalence)
     if covariance is None:
         return False
-    residuals = standardised_residuals(seen, model.marginal(), covariance, blocks.tally.sample_size)
-    return largest_cross_residual(residuals, model.partition) < most_across(len(residuals), chance)
+    marginal = model.marginal()
+    residuals = standardised_residuals(seen, marginal, covariance, blocks.tally.sample_size)
+    largest = largest_cross_residual(residuals, model.partition)
+    if largest < most_across(len(residuals), chance):
+        return True
+    # Good classifiers seldom err together, and few such items make large residuals by chance.
+    residuals[~across(model.partition)] = 0.0
+    return bounded_p_value(seen, marginal, residuals) > chance
 
 
 def most_across(classifiers: int, chance: float) -> float:
@@ -207,7 +237,9 @@ def grouped(
         model.groups,
         model.converged,
         1.0,
-        spectral_curve(seen, rank_one(apart).vector, blocks.tally.sample_size),
+        curve_with_known(
+            spectral_curve(seen, rank_one(apart).vector, blocks.tally.sample_size), marginal, prior
+        ),
         doubt=terms_of_groups(blocks, model, prior, prevalence),
         residuals=None
         if covariance is None
@@ -237,19 +269,26 @@ def calibrated(
         None where the gold says that the classes are the other way round.
     """
     codes, truth = gold
-    found = gold_estimate(blocks, fitted.model, max(choice.slope, LEAST_SLOPE), codes, truth)
+    known = float(fitted.model.class_probabilities[1]) if prior.fixed_classes else None
+    slope = max(choice.slope, LEAST_SLOPE)
+    found = gold_estimate(blocks, fitted.model, slope, codes, truth, known)
     if found.flipped:
         return None
     if choice.dependence != DIFFICULTY:
         return replace(choice, gold=len(truth))
     model, spread = found.model, gold_spread(found)
-    model, spread = _held(model, spread, fitted.model, prior, believed)
+    model, spread = held(model, spread, fitted.model, prior, believed)
     return replace(
         choice,
         model=model,
         spread=spread,
         rule=tempered_rule(fitted.model, found.slope, found.intercept, MOST_LOG_ODDS),
         slope=found.slope,
+        curve=curve_with_known(
+            (PREVALENCES, *gold_by_prevalence(blocks, fitted.model, found, PREVALENCES)),
+            model,
+            prior,
+        ),
         gold=len(truth),
         doubt=_doubt_of_line(choice, fitted, found),
     )
@@ -263,40 +302,6 @@ def _doubt_of_line(choice: Choice, fitted: Fit, found: Gold) -> Array | None:
     by_line = np.stack([np.eye(len(odds))[0], odds], axis=1)
     own = choice.doubt * (found.slope / choice.slope) ** 2
     return np.asarray(own + by_line @ found.line_covariance @ by_line.T)
-
-
-def _held(
-    model: Model, spread: Spread, fitted: Model, prior: Prior, believed: NDArray[np.bool_]
-) -> tuple[Model, Spread]:
-    """Keep what is known as it is, with no error, and let Beta priors of single rates pull at theirs.
-
-    A gold estimate r with standard error s tells as much as r (1 − r) / s² votes on items of a known
-    class; the prior's pseudo-votes are added to those.
-    """
-    fixed = np.zeros_like(believed) if prior.fixed_rates is None else prior.fixed_rates
-    confusion = model.confusion.copy()
-    centre, error = dict(spread.centre), dict(spread.error)
-    for name, true in (("specificity", 0), ("sensitivity", 1)):
-        known, pulled, own = fixed[:, true], believed[:, true], prior.confusion[:, true]
-        rate = confusion[:, true, true]
-        votes = rate * (1 - rate) / np.maximum(error[name], 1e-12) ** 2
-        total = votes + own.sum(axis=1)
-        middle = np.where(pulled, (votes * centre[name] + own[:, true]) / total, centre[name])
-        rate = np.where(pulled, (votes * rate + own[:, true]) / total, rate)
-        rate = np.where(known, fitted.confusion[:, true, true], rate)
-        centre[name] = np.where(known, rate, middle)
-        error[name] = np.where(pulled, np.sqrt(rate * (1 - rate) / total), error[name])
-        error[name] = np.where(known, 0.0, error[name])
-        confusion[:, true, true], confusion[:, true, 1 - true] = rate, 1 - rate
-    told = (fixed | believed).any(axis=1)
-    both = np.hypot(error["sensitivity"], error["specificity"]) / 2
-    middle = (centre["sensitivity"] + centre["specificity"]) / 2
-    centre["balanced_accuracy"] = np.where(told, middle, centre["balanced_accuracy"])
-    error["balanced_accuracy"] = np.where(told, both, error["balanced_accuracy"])
-    classes = fitted.class_probabilities if prior.fixed_classes else model.class_probabilities
-    if prior.fixed_classes:
-        centre["prevalence"], error["prevalence"] = classes[1:].reshape(()), np.zeros(())
-    return Model(classes, confusion), Spread(centre, error, spread.plain)
 
 
 def spectral_curve(seen: Moments, vector: Array, sample_size: float) -> tuple[Array, Array, Array]:
@@ -319,12 +324,13 @@ def difficulty(
     *,
     prior: Prior,
     prevalence: float | None,
+    believed: NDArray[np.bool_],
 ) -> tuple[Choice, float]:
     """Temper the independent model by the one-trait model; return the latter's BIC too."""
     trait = fit_trait(blocks, starts, prevalence)
     slope = tempering_slope(blocks, fitted.model, trait.trait)
     cool = tempered(blocks, fitted.model, slope, prevalence)
-    model = _with_known(cool.model, fitted.model, seen, prior)
+    model = with_known(cool.model, fitted.model, seen, prior)
     together = _reached_separation(blocks, fitted.model, slope, cool.shift)
     alone = separation(model.confusion[:, 1, 1], model.confusion[:, 0, 0])
     spread, doubt = None, None
@@ -333,6 +339,7 @@ def difficulty(
         error = tempered_covariance(blocks, fitted.model, covariance, trait.trait, cool)
         known = ~free_logits(fitted.model, prior)
         error[known], error[:, known] = 0.0, 0.0
+        model, error = believing(model, cool.model, error, prior, believed)
         spread = spread_of(model, error)
     choice = Choice(
         DIFFICULTY,
@@ -343,23 +350,14 @@ def difficulty(
         (),
         fitted.converged and trait.converged,
         slope,
-        (PREVALENCES, *tempered_by_prevalence(blocks, fitted.model, slope, PREVALENCES)),
+        curve_with_known(
+            (PREVALENCES, *tempered_by_prevalence(blocks, fitted.model, slope, PREVALENCES)),
+            fitted.model,
+            prior,
+        ),
         doubt=doubt,
     )
     return choice, trait.bic
-
-
-def _with_known(model: Model, fitted: Model, seen: Moments, prior: Prior) -> Model:
-    """Add the pseudo-votes of the prior to tempered rates; rates that are known stay as they are."""
-    votes = (
-        seen.votes[:, None, None] * model.class_probabilities[:, None] * model.confusion
-        + prior.confusion
-    )
-    total = votes.sum(axis=2, keepdims=True)
-    confusion = np.divide(votes, total, out=np.full_like(votes, 0.5), where=total > 0)
-    if prior.fixed_rates is not None:
-        confusion = np.where(prior.fixed_rates[:, :, None], fitted.confusion, confusion)
-    return Model(model.class_probabilities, confusion)
 
 
 def _reached_separation(blocks: Blocks, model: Model, slope: float, shift: float) -> float:

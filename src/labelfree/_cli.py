@@ -15,6 +15,7 @@ import typer
 
 import labelfree
 from labelfree._arguments import (
+    FLAG,
     AsJson,
     Grading,
     Level,
@@ -23,6 +24,7 @@ from labelfree._arguments import (
     VotesFile,
     VotesFiles,
     numbers_of,
+    one_of,
     positions_of,
     with_options_apart,
 )
@@ -33,6 +35,7 @@ from labelfree._questions import refuse_grading_options
 from labelfree._terminal import (
     show_against_truth,
     show_by_prevalence,
+    show_confusion,
     show_estimate,
     show_labels,
     show_plan,
@@ -63,7 +66,13 @@ def _show_version(asked: bool) -> None:
 def _program(
     version: Annotated[
         bool,
-        typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version."),
+        typer.Option(
+            "--version",
+            metavar=FLAG,
+            callback=_show_version,
+            is_eager=True,
+            help="Show the version.",
+        ),
     ] = False,
 ) -> None:
     """Grade classifiers without labels.
@@ -85,7 +94,17 @@ def estimate(
     by_prevalence: Annotated[
         bool,
         typer.Option(
-            "--by-prevalence", help="Show what each rate would be at other prevalences, too."
+            "--by-prevalence",
+            metavar=FLAG,
+            help="Show what each rate would be at other prevalences, too.",
+        ),
+    ] = False,
+    confusion: Annotated[
+        bool,
+        typer.Option(
+            "--confusion",
+            metavar=FLAG,
+            help="Show each classifier's confusion matrix, too; --json always has them.",
         ),
     ] = False,
     as_json: AsJson = False,
@@ -113,6 +132,8 @@ def estimate(
     show_estimate(found)
     if by_prevalence:
         show_by_prevalence(found)
+    if confusion:
+        show_confusion(found)
 
 
 @app.command(
@@ -130,8 +151,17 @@ def label(
         typer.Option(
             metavar="NAME",
             help="How to combine the votes: posterior, likelihood, spectral or majority.",
+            autocompletion=one_of("posterior", "likelihood", "spectral", "majority"),
         ),
     ] = "posterior",
+    loss: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME",
+            help="What a wrong label costs: zero-one, or absolute, the steps to the true one of ordered classes.",
+            autocompletion=one_of("zero-one", "absolute"),
+        ),
+    ] = "zero-one",
     saved: Annotated[
         Path | None,
         typer.Option(
@@ -151,7 +181,7 @@ def label(
     with working(f"labelling the items of {votes}"):
         if saved is None:
             found = labelfree.estimate(votes, **how.options())
-        labelled = found.label_file(votes, output, rule=rule, **how.again())
+        labelled = found.label_file(votes, output, rule=rule, loss=loss, **how.again())
     show_labels(found, labelled, output)
 
 
@@ -209,8 +239,8 @@ def simulate(
 
 
 @app.command(
-    epilog="Example:\n\n  labelfree plan --classifiers 5 --sensitivity 0.8 --specificity 0.9 "
-    "--prevalence 0.3"
+    epilog="Example:\n\n  labelfree plan --classifiers 5 --sensitivity 0.8 --specificity 0.9 \\\n"
+    "    --prevalence 0.3"
 )
 def plan(
     classifiers: Annotated[

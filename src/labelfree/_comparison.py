@@ -11,7 +11,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from labelfree._errors import OptionsError, listed
 from labelfree._result import Estimate
-from labelfree._shown import RATES
 
 Array = NDArray[np.float64]
 
@@ -194,10 +193,11 @@ def _changes(before: Estimate, now: Estimate, kept: list[str]) -> list[Change]:
         changes += [
             _change(name, quantity, old, new)
             for quantity, old, new in zip(
-                RATES, _figures(before, name), _figures(now, name), strict=True
+                now.rates, _figures(before, name), _figures(now, name), strict=True
             )
         ]
-    return [*changes, _change(None, "prevalence", _whole(before), _whole(now))]
+    whole = zip(_whole(before), _whole(now), strict=True)
+    return [*changes, *(_change(None, what, old, new) for (what, old), (_, new) in whole)]
 
 
 Figure = tuple[float, float | None] | None  # a figure and its standard error, where there are such
@@ -205,7 +205,7 @@ Figure = tuple[float, float | None] | None  # a figure and its standard error, w
 
 def _figures(found: Estimate, name: str) -> Iterator[Figure]:
     place = found.classifiers.index(name)
-    for quantity in RATES:
+    for quantity in found.rates:
         if found.verdict.level == "unidentified":
             yield None
         else:
@@ -214,11 +214,19 @@ def _figures(found: Estimate, name: str) -> Iterator[Figure]:
             yield float(getattr(found, quantity)[place]), error
 
 
-def _whole(found: Estimate) -> Figure:
+def _whole(found: Estimate) -> list[tuple[str, Figure]]:
+    """The prevalence, or the probability of each of more than two classes."""
+    two = len(found.classes) == 2
+    names = ["prevalence"] if two else [f"Pr({label!r})" for label in found.classes]
     if found.verdict.level == "unidentified":
-        return None
-    error = found.standard_error("prevalence")
-    return found.prevalence, None if error is None else float(error)
+        return [(name, None) for name in names]
+    errors = found.standard_error("prevalence" if two else "class_probabilities")
+    values = found.class_probabilities[-len(names) :]
+    each = [None] * len(names) if errors is None else np.ravel(errors).tolist()
+    return [
+        (name, (value, error))
+        for name, value, error in zip(names, values.tolist(), each, strict=True)
+    ]
 
 
 def _change(name: str | None, quantity: str, before: Figure, now: Figure) -> Change:

@@ -23,10 +23,16 @@ from labelfree._tally import Tally
 Array = NDArray[np.float64]
 
 ALARM_LEVEL = 0.05
-FEW_ITEMS = 500  # below, the normal approximation alarms too often and is checked by simulation
+FEW_ITEMS = 500  # below, no bound holds and an alarm is always checked by simulation
+MOST_DRAWN = 500_000  # votes of one simulated data set; beyond, the bound decides by itself
+FEW_CLASSIFIERS = (
+    50  # up to here drawing votes costs the most, beyond it the information of their rates
+)
 REPLICATES = 39  # enough for a p-value of 1/40; drawing stops once independence stands
 MOST_JOINT = 40  # classifiers for which M₂ is computed along with the alarm; its cost grows with m⁶
-LEAST_LEFT = 0.15  # of the variance of a covariance after fitting, for a pair to be tested; .0001 gave size .2 at m=5
+LEAST_LEFT = 0.15  # of the variance of a covariance after fitting, for a pair to be tested as it is
+LEAST_AT_ALL = 1e-4  # of it, below which rounding has its say
+CLEAR_OF_CURVATURE = 3.0  # times the second order of fitting, from which less will do
 EXACT_RESIDUAL = 1e-9  # of a covariance: what rounding may leave where frequencies are exact
 
 
@@ -89,8 +95,8 @@ def alarm(
     found = _judged(residuals, seen)
     if not np.isfinite(blocks.tally.sample_size):
         return replace(found, testable=True)  # exact frequencies fit exactly, or not at all
-    if blocks.tally.sample_size < FEW_ITEMS and found.raised:
-        found = _simulated(blocks.tally, fitted.model, prior, found)
+    if found.raised:
+        found = _confirmed(blocks.tally, seen, fitted.model, prior, found)
     if (
         m <= MOST_JOINT
         and np.isfinite(blocks.tally.sample_size)
@@ -170,9 +176,28 @@ def standardised_residuals(
         return np.where(np.abs(error) > EXACT_RESIDUAL, np.sign(error) * 1e3, 0.0)
     whole = spread / np.maximum(seen.pair_counts, 1.0)
     variance = whole - (taken if apart is None else np.where(apart, taken, 0.0))
-    # A pair whose variance is nearly all taken up by fitting tests next to nothing, and that badly.
+    # Where fitting takes up nearly all of the variance, what is left may be fitting's own second
+    # order: then the pair tests nothing, and that badly (.2 of data sets alarmed at m = 5). Of good
+    # classifiers little is left as well, but the rates are known so well that it is no artefact.
+    curvature = _second_order(p, difference, np.diagonal(among), covariance[0, 0])
     tested = pairs & (variance > LEAST_LEFT * whole)
+    tested |= pairs & (
+        variance > np.maximum(LEAST_AT_ALL * whole, (CLEAR_OF_CURVATURE * curvature) ** 2)
+    )
     return np.asarray(np.where(tested, error / np.sqrt(np.where(tested, variance, 1.0)), 0.0))
+
+
+def _second_order(p: Array, difference: Array, of_difference: Array, of_class: float) -> Array:
+    """Size of the second-order terms of p(1−p) d_i d_j in the errors of p and d, pair by pair."""
+    scale = p[0] * p[1]
+    error, size = np.sqrt(np.maximum(of_difference, 0.0)), np.abs(difference)
+    of_share = scale * np.sqrt(max(of_class, 0.0))
+    mixed = np.outer(size, error)
+    return np.asarray(
+        scale * np.outer(error, error)
+        + of_share * abs(p[0] - p[1]) * (mixed + mixed.T)
+        + of_share**2 * np.outer(size, size)
+    )
 
 
 def _given_class(model: Model) -> tuple[Array, Array, Array]:
@@ -266,6 +291,56 @@ def _slopes_of_monomials(
         slopes[pairs, 1 + 2 * first + y] = p[y] * slope[first, y] * mean_given[y, second]
         slopes[pairs, 1 + 2 * second + y] = p[y] * slope[second, y] * mean_given[y, first]
     return slopes
+
+
+def _confirmed(tally: Tally, seen: Moments, model: Model, prior: Prior, found: Alarm) -> Alarm:
+    """Ask whether an alarm stands without the normal approximation.
+
+    Two good classifiers seldom err together, and one such item more than expected makes a large
+    residual: at rates of .8 to .99 the approximation alone alarmed in 19 % of data sets of 600
+    independent items, and in 10 % of those of 5000. A bound settles most alarms at once; the others
+    are compared with simulated votes.
+    """
+    few = tally.sample_size < FEW_ITEMS
+    bound = 1.0 if few else bounded_p_value(seen, model, found.residuals)
+    if bound <= ALARM_LEVEL:
+        return found
+    m = len(seen.mean)
+    if few or tally.items * m * max(1.0, m / FEW_CLASSIFIERS) <= MOST_DRAWN:
+        return _simulated(tally, model, prior, found)
+    return replace(found, p_value=bound)
+
+
+def bounded_p_value(seen: Moments, model: Model, residuals: Array) -> float:
+    """Bound the p-value of the largest residual by Bernstein's inequality, over all pairs.
+
+    Given the class, an item moves the covariance of a pair by (f_i − m_i)(f_j − m_j) / n, at most
+    b standard errors of it; then Pr(|e| ≥ z) ≤ 2 exp(−z² / (2 + 2bz/3)).
+
+    Parameters
+    ----------
+    seen : Moments
+    model : Model
+        Of independent classifiers.
+    residuals : (m, m) array
+        Standardised; zero where a pair is not tested.
+
+    Returns
+    -------
+    float
+    """
+    p, mean_given, _ = _given_class(model)
+    one, other = np.nonzero(np.triu(residuals))
+    if not len(one):
+        return 1.0
+    size, spread, reach = np.abs(residuals[one, other]), 1 - mean_given**2, 1 + np.abs(mean_given)
+    variance = p @ (spread[:, one] * spread[:, other])
+    with np.errstate(divide="ignore"):
+        share = (reach[:, one] * reach[:, other]).max(axis=0) / np.sqrt(
+            seen.pair_counts[one, other] * variance
+        )
+    tails = 2 * np.exp(-(size**2) / (2 + 2 / 3 * share * size))
+    return min(1.0, len(one) * float(tails.min()))
 
 
 def _simulated(tally: Tally, model: Model, prior: Prior, found: Alarm) -> Alarm:

@@ -338,7 +338,7 @@ def tempered(
     """
     shifts = np.zeros(1)
     if prevalence is not None:
-        shifts = _shifts(blocks, model, slope, np.array([prevalence]))
+        shifts = shifts_to(blocks, model, slope, np.array([prevalence]))
     positives, sensitivity, specificity = _rates_at(blocks, model, slope, shifts)
     share = prevalence if prevalence is not None else positives[0]
     return Tempered(
@@ -352,7 +352,7 @@ def by_prevalence(
     blocks: Blocks, model: Model, slope: float, prevalences: Array
 ) -> tuple[Array, Array]:
     """Sensitivities and specificities, (G, m) each, under each of G assumed prevalences."""
-    shifts = _shifts(blocks, model, slope, np.asarray(prevalences, dtype=np.float64))
+    shifts = shifts_to(blocks, model, slope, np.asarray(prevalences, dtype=np.float64))
     _, sensitivity, specificity = _rates_at(blocks, model, slope, shifts)
     return sensitivity, specificity
 
@@ -380,7 +380,7 @@ def share(part: Array, whole: Array) -> Array:
     return np.asarray(np.divide(part, whole, out=np.full_like(part, 0.5), where=whole > 0))
 
 
-def _shifts(blocks: Blocks, model: Model, slope: float, prevalences: Array) -> Array:
+def shifts_to(blocks: Blocks, model: Model, slope: float, prevalences: Array) -> Array:
     """Find a such that the mean of sigmoid(a + τℓ) is p, for every p: Newton, kept between bounds."""
     parts = blocks.each(lambda block: (slope * log_odds(block, model), block.counts))
     odds, counts = (np.concatenate(part) for part in zip(*parts, strict=True))

@@ -15,7 +15,17 @@ import numpy as np
 
 from labelfree._arrays import Table, check_size
 from labelfree._columns import Learned, coded_array, learn
-from labelfree._engines import COUNT, EngineTable, balanced, collected, counts_of, is_vote
+from labelfree._engines import (
+    COUNT,
+    EngineTable,
+    balanced,
+    collected,
+    counted_table,
+    counts_of,
+    flag,
+    is_empty,
+    is_vote,
+)
 from labelfree._errors import OptionsError, VotesError, counted
 from labelfree._frames import Frame, series_column
 from labelfree._labels import Label
@@ -91,18 +101,7 @@ def counted_long(
         for place in range(len(names))
     ]
     counts = counts_of(patterns)
-    laid = Table(
-        names,
-        (),
-        len(counts),
-        lambda *_: None,
-        True,
-        None,
-        lambda: range(len(counts)),
-        lambda _: (),
-        named,
-        counts,
-    )
+    laid = counted_table(names, (), counts, keys=named)
     return laid, replace(found, columns=tuple(digits))
 
 
@@ -151,7 +150,7 @@ def _pairs(table: EngineTable, columns: tuple[str, str, str]) -> Frame:
     frame = table.frame.select(
         table.column(classifier).alias("k"),
         table.column(vote).alias("v"),
-        _flag(_is_empty(table, item)).alias("gap"),
+        flag(is_empty(table.column(item), table.kind(item))).alias("gap"),
     )
     grouped = frame.group_by("k", "v").agg(nw.len().alias(COUNT), nw.col("gap").sum())
     pairs = collected(grouped.head(MOST_PAIRS), "looking for the classifiers and labels")
@@ -170,15 +169,6 @@ def _pairs(table: EngineTable, columns: tuple[str, str, str]) -> Frame:
                 "Fill them, or leave those rows out."
             )
     return pairs
-
-
-def _is_empty(table: EngineTable, name: str) -> nw.Expr:
-    column = table.column(name)
-    return column.is_null() | column.is_nan() if table.kind(name).is_float() else column.is_null()
-
-
-def _flag(condition: nw.Expr) -> nw.Expr:
-    return nw.when(condition).then(nw.lit(1, nw.Int64)).otherwise(nw.lit(0, nw.Int64))
 
 
 def _check_votes(table: EngineTable, pairs: Frame) -> None:
@@ -219,7 +209,7 @@ def _turned(
         if own is not None:
             mine = nw.when(own & (nw.col("code") > 0)).then(nw.col("code") + ONE).otherwise(mine)
         cells.append(mine.alias(f"v{number}"))
-    spread = rows.select("item", *cells, _flag(nw.col("code") > 0).alias("cast"))
+    spread = rows.select("item", *cells, flag(nw.col("code") > 0).alias("cast"))
     names = [f"v{number}" for number in range(len(keys))]
     summed = spread.group_by("item").agg(*(nw.col(name).sum() for name in [*names, "cast"]))
     # Sums of whole numbers are of a type of DuckDB's own, which would come home as decimals.
@@ -230,8 +220,8 @@ def _turned(
         nw.when(one).then(each - ONE).otherwise(nw.lit(0, nw.Int64)).alias(name)
         for one, each, name in zip(single, sums, names, strict=True)
     ]
-    repeated = nw.col("cast") - balanced([_flag(each > 0) for each in sums])
-    lost = nw.col("cast") - balanced(list(map(_flag, single)))
+    repeated = nw.col("cast") - balanced([flag(each > 0) for each in sums])
+    lost = nw.col("cast") - balanced(list(map(flag, single)))
     return whole.select("item", *codes, repeated.alias("repeated"), lost.alias("lost"))
 
 

@@ -18,7 +18,8 @@ import numpy as np
 from narwhals.exceptions import DuplicateError
 from numpy.typing import NDArray
 
-from labelfree._arrays import Table, check_size
+from labelfree._arrays import Table, Whole, check_size
+from labelfree._columns import Column
 from labelfree._frames import (
     Frame,
     by_name,
@@ -89,9 +90,9 @@ def engine_table(votes: Any) -> EngineTable | None:
         return None  # which whoever reads frames says
     if not isinstance(frame, nw.LazyFrame):
         return None
-    if frame.implementation.is_polars() and nw.Object in frame.collect_schema().dtypes():
-        return None  # which Polars cannot group; so it is collected
     schema = in_engine("looking at the columns", frame.collect_schema)
+    if frame.implementation.is_polars() and nw.Object in schema.dtypes():
+        return None  # which Polars cannot group; so it is collected
     own = by_name(schema.names())
     placed = [f"c{place}" for place in range(len(own))]
     if hasattr(votes, "toDF"):  # Spark renames by place, and so any name will do
@@ -139,6 +140,16 @@ def _is_written(text: nw.Expr, label: Label) -> nw.Expr:
     return text == str(label)
 
 
+def is_empty(column: nw.Expr, kind: Any) -> nw.Expr:
+    """Tell which cells hold nothing: null, and NaN where there can be one."""
+    return column.is_null() | column.is_nan() if kind.is_float() else column.is_null()
+
+
+def flag(condition: nw.Expr) -> nw.Expr:
+    """Write a condition as 1 and 0."""
+    return nw.when(condition).then(nw.lit(1, nw.Int64)).otherwise(nw.lit(0, nw.Int64))
+
+
 def balanced(
     terms: Sequence[nw.Expr], join: Callable[[nw.Expr, nw.Expr], nw.Expr] = add
 ) -> nw.Expr:
@@ -168,12 +179,20 @@ def counted_there(table: EngineTable, names: tuple[str, ...] | None, item: str |
     Table
         One row a pattern, with counts.
     """
+    names = vote_columns(table, names, item)
+    votes = [table.column(name).alias(f"v{place}") for place, name in enumerate(names)]
+    return pattern_table(names, counted_patterns(table.frame.select(*votes), len(names)))
+
+
+def vote_columns(
+    table: EngineTable, names: tuple[str, ...] | None, item: str | None
+) -> tuple[str, ...]:
+    """Pick the columns that hold votes, and look at their types."""
     names = chosen(table.names, names, item)
     check_size(1, len(names))
     for name in names:
         check_kind(name, table.kind(name))
-    votes = [table.column(name).alias(f"v{place}") for place, name in enumerate(names)]
-    return pattern_table(names, counted_patterns(table.frame.select(*votes), len(names)))
+    return names
 
 
 def counted_patterns(votes: nw.LazyFrame[Any], width: int) -> Frame:
@@ -189,6 +208,18 @@ def pattern_table(names: tuple[str, ...], patterns: Frame) -> Table:
     columns = tuple(
         series_column(name, patterns.get_column(f"v{place}")) for place, name in enumerate(names)
     )
+    return counted_table(names, columns, counts)
+
+
+def counted_table(
+    names: tuple[str, ...],
+    columns: tuple[Column, ...],
+    counts: NDArray[np.float64],
+    *,
+    keys: tuple[Any, ...] = (),
+    whole: Whole | None = None,
+) -> Table:
+    """Lay out a row a pattern with its count; such rows are no items, and nothing is given back by them."""
     return Table(
         names,
         columns,
@@ -198,7 +229,9 @@ def pattern_table(names: tuple[str, ...], patterns: Frame) -> Table:
         None,
         lambda: range(len(counts)),
         lambda _: (),
-        counts=counts,
+        keys,
+        counts,
+        whole,
     )
 
 
@@ -217,13 +250,14 @@ def collected(frame: nw.LazyFrame[Any], stage: str) -> Frame:
 
 
 def _brought(frame: nw.LazyFrame[Any]) -> Frame:
-    """Spark and DuckDB bring tables by way of PyArrow, and rows without it."""
+    """Spark and DuckDB bring tables by way of PyArrow, and rows without it; Polars reads in pieces if told to."""
     native: Any = frame.to_native()
     kind = frame.implementation
     if find_spec("pyarrow") is None and (kind.is_pyspark() or kind.is_duckdb()):
         rows = native.collect() if kind.is_pyspark() else native.fetchall()
         return _from_rows(rows, frame.collect_schema())
-    return frame.collect()
+    # Polars would lay the whole table out first, as it does by itself, and may have no room for it.
+    return frame.collect(engine="streaming") if kind.is_polars() else frame.collect()
 
 
 def _from_rows(rows: Sequence[Sequence[Any]], schema: Mapping[str, Any]) -> Frame:

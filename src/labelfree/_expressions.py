@@ -15,8 +15,10 @@ import numpy as np
 from labelfree._consensus import MOST_EXPONENT, TIE, Rule, Together
 from labelfree._engines import EngineTable, balanced, is_vote
 from labelfree._errors import VotesError
-from labelfree._frames import ANSWER_COLUMNS, check_free
+from labelfree._frames import ANSWER_COLUMNS, check_free, probability_column
 from labelfree._labels import Label
+
+MEDIAN = 0.5
 
 
 def answered(
@@ -39,13 +41,14 @@ def answered(
     Returns
     -------
     a table of the caller's own kind
-        Lazy, with ``label`` and ``probability`` added. A vote that is none of the classes counts as missing.
+        Lazy, with ``label`` and ``probability`` added: of two classes that of the positive one, of more that of the
+        label; or, without labels, a column for each class. A vote that is none of the classes counts as missing.
     """
-    added = [
-        name
-        for name, rule in zip(ANSWER_COLUMNS, (label_by, probability_by), strict=True)
-        if rule is not None
-    ]
+    probability = ANSWER_COLUMNS[1]
+    each = label_by is None and len(classes) > 2
+    shown = [probability_column(label) for label in classes] if each else [probability]
+    added = [] if label_by is None else [ANSWER_COLUMNS[0]]
+    added += [] if probability_by is None else shown
     kept = table.names[: table.shown]
     check_free(kept, added)
     own = [nw.col(f"c{place}") for place in range(len(kept))]
@@ -56,10 +59,16 @@ def answered(
         if rule is not None and id(rule) not in scored:
             frame, scored[id(rule)] = _scored(frame, table, names, values, rule, len(scored))
     if label_by is not None:
-        answers.append(_label(table, names, classes, scored[id(label_by)]).alias(ANSWER_COLUMNS[0]))
+        chosen = scored[id(label_by)]
+        literals = [_literal(table, names, label) for label in classes]
+        answers.append(_picked(chosen, literals, absolute=label_by.absolute))
     if probability_by is not None:
-        answers.append(_probability(scored[id(probability_by)]).alias(ANSWER_COLUMNS[1]))
-    return table.back(frame.select(*own, *answers), [*kept, *added])
+        shares = _shares(scored[id(probability_by)])
+        if label_by is not None and len(classes) > 2:
+            shares = [_picked(scored[id(label_by)], shares, absolute=label_by.absolute)]
+        answers += shares
+    named = [answer.alias(name) for answer, name in zip(answers, added, strict=True)]
+    return table.back(frame.select(*own, *named), [*kept, *added])
 
 
 # --- scores -----------------------------------------------------------------------------------
@@ -152,18 +161,21 @@ def _held(value: nw.Expr, low: float, high: float) -> nw.Expr:
 # --- answers ----------------------------------------------------------------------------------
 
 
-def _label(
-    table: EngineTable, names: Sequence[str], classes: Sequence[Label], scores: list[nw.Expr]
-) -> nw.Expr:
-    """Return the label of the best score; of several that tie, the last."""
-    literals = [_literal(table, names, label) for label in classes]
-    if len(classes) == 2:
-        return nw.when(scores[0] >= -TIE).then(literals[1]).otherwise(literals[0])
+def _picked(scores: list[nw.Expr], values: list[nw.Expr], *, absolute: bool) -> nw.Expr:
+    """Pick the value of the best score, of several that tie the last; or that of the median class."""
+    if len(values) == 2:
+        return nw.when(scores[0] >= -TIE).then(values[1]).otherwise(values[0])
+    picked = values[0]
+    if absolute:
+        below, shares = nw.lit(0.0), _shares(scores)
+        for share, value in zip(shares[:-1], values[1:], strict=True):
+            below = below + share
+            picked = nw.when(below <= MEDIAN + TIE).then(value).otherwise(picked)
+        return picked
     best = balanced(scores, lambda one, two: nw.when(one > two).then(one).otherwise(two))
-    label = literals[0]
-    for score, literal in zip(scores[1:], literals[1:], strict=True):
-        label = nw.when(score >= best - TIE).then(literal).otherwise(label)
-    return label
+    for score, value in zip(scores[1:], values[1:], strict=True):
+        picked = nw.when(score >= best - TIE).then(value).otherwise(picked)
+    return picked
 
 
 def _literal(table: EngineTable, names: Sequence[str], label: Label) -> nw.Expr:
@@ -180,7 +192,20 @@ def _literal(table: EngineTable, names: Sequence[str], label: Label) -> nw.Expr:
     return nw.lit(int(label) if kind.is_integer() else float(label), dtype=kind)
 
 
-def _probability(scores: list[nw.Expr]) -> nw.Expr:
-    """Probability of the positive class, from the log-odds."""
-    (odds,) = scores
-    return 1.0 / (1.0 + (0.0 - _held(odds, -MOST_EXPONENT, MOST_EXPONENT)).exp())
+def _shares(scores: list[nw.Expr]) -> list[nw.Expr]:
+    """Probability of the positive one of two classes, from the log-odds; of more, of every class."""
+    if len(scores) == 1:
+        (odds,) = scores
+        return [1.0 / (1.0 + _power(0.0 - odds))]
+    return [
+        1.0
+        / balanced(
+            [nw.lit(1.0)]
+            + [_power(other - score) for place, other in enumerate(scores) if place != code]
+        )
+        for code, score in enumerate(scores)
+    ]
+
+
+def _power(exponent: nw.Expr) -> nw.Expr:
+    return _held(exponent, -MOST_EXPONENT, MOST_EXPONENT).exp()

@@ -14,17 +14,19 @@ import numpy as np
 from narwhals.exceptions import DuplicateError
 from numpy.typing import NDArray
 
-from labelfree._arrays import Table, check_size
+from labelfree._arrays import Shares, Table, check_size
 from labelfree._columns import Coded, Column, coded_objects
 from labelfree._errors import FileError, OptionsError, VotesError, listed
 from labelfree._files import read_frame
+from labelfree._labels import Label
 
 Frame: TypeAlias = "nw.DataFrame[Any]"
 
 ITEM_COLUMN = "item"  # a table's column of this name is taken for the items' names
 ANSWER_COLUMNS = ("label", "probability")
 NO_FILE = ("FILE_NOT_EXIST", "FileNotFound", "PATH_NOT_FOUND", "No such file", "No files found")
-LONGEST_REASON = 160  # letters of what an engine says that are passed on
+LONGEST_REASON = 240  # letters of what an engine says that are passed on: room for a path
+CAUSE = "Caused by: "  # before the causes of an error of Java
 
 
 def is_array(votes: Any) -> bool:
@@ -45,7 +47,7 @@ def from_frame(
     check_size(len(frame), len(names))
     columns = tuple(series_column(name, frame.get_column(own[name])) for name in names)
 
-    def give_back(labels: NDArray[Any] | None, probabilities: NDArray[np.float64] | None) -> Any:
+    def give_back(labels: NDArray[Any] | None, probabilities: Shares | None) -> Any:
         return give(with_answers(frame, labels, probabilities))
 
     named = ITEM_COLUMN if item is None else item
@@ -205,11 +207,17 @@ def check_free(columns: Iterable[str], new: Iterable[str]) -> None:
         )
 
 
-def with_answers(
-    frame: Frame, labels: NDArray[Any] | None, probabilities: NDArray[np.float64] | None
-) -> Frame:
-    answers = zip(ANSWER_COLUMNS, (labels, probabilities), strict=True)
-    new = {name: values for name, values in answers if values is not None}
+def probability_column(label: Label) -> str:
+    """Name the column that holds the probability of one of several classes."""
+    return f"{ANSWER_COLUMNS[1]}_{label}"
+
+
+def with_answers(frame: Frame, labels: NDArray[Any] | None, probabilities: Shares | None) -> Frame:
+    new = {} if labels is None else {ANSWER_COLUMNS[0]: labels}
+    if isinstance(probabilities, np.ndarray):
+        new[ANSWER_COLUMNS[1]] = probabilities
+    elif probabilities is not None:
+        new |= {probability_column(label): share for label, share in probabilities.items()}
     check_free(frame.columns, new)
     series = [
         nw.new_series(
@@ -247,10 +255,12 @@ def _is_of_a_file(error: Exception, said: str) -> bool:
 
 
 def _reason(error: Exception) -> str:
-    """Take the line that says what happened: the last of a Python error within, else the first."""
+    """Take the line that says what happened: the last of a Python error within, Java's first cause, or the first."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     within = [line for line in lines if line.partition(":")[0].endswith(("Error", "Exception"))]
-    said = " ".join((within or lines or [""])[-1 if within else 0].split()).rstrip(".")
+    causes = [line.removeprefix(CAUSE) for line in lines if line.startswith(CAUSE)]
+    told = [*within[-1:], *causes[:1], *lines[:1], ""][0]
+    said = " ".join(told.split()).rstrip(".")
     if len(said) > LONGEST_REASON:
         said = said[: LONGEST_REASON - 3] + "..."
     return f"{type(error).__name__}: {said}" if said else type(error).__name__

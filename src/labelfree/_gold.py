@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from labelfree._difficulty import log_odds, share
+from labelfree._difficulty import log_odds, share, shifts_to
 from labelfree._latent_class import Model
 from labelfree._products import Block, Blocks
 from labelfree._rates import clipped, expit, smallest_rate
@@ -44,6 +44,8 @@ class Gold:
         Of the calibration: q = sigmoid(intercept + slope ℓ).
     line_covariance : (2, 2) array
         Of intercept and slope.
+    offsets : (2, m) array
+        Of each classifier's − and + votes.
     flipped : bool
         The gold contradicts the sign: the classes of the independent model were swapped first.
     centres, errors : dict of arrays
@@ -55,6 +57,7 @@ class Gold:
     intercept: float
     slope: float
     line_covariance: Array
+    offsets: Array
     flipped: bool
     centres: dict[str, Array]
     errors: dict[str, Array]
@@ -69,7 +72,12 @@ class Gold:
 
 
 def gold_estimate(
-    blocks: Blocks, model: Model, slope: float, codes: Codes, labels: NDArray[np.integer]
+    blocks: Blocks,
+    model: Model,
+    slope: float,
+    codes: Codes,
+    labels: NDArray[np.integer],
+    prevalence: float | None = None,
 ) -> Gold:
     """Calibrate by gold labels.
 
@@ -85,6 +93,8 @@ def gold_estimate(
         Votes on the gold items, −1 where missing.
     labels : (g,) array of int
         Their true classes, 0 or 1.
+    prevalence : float, optional
+        Pr(Y = +1), where it is known: the mean of q over all items.
 
     Returns
     -------
@@ -98,6 +108,8 @@ def gold_estimate(
     flipped = turned_gain > gain + TURNED
     if flipped:
         model, odds, line, doubt = turned(model), -odds, turned_line, turned_doubt
+    if prevalence is not None:
+        line, doubt = _through(blocks, model, line, doubt, prevalence)
     votes = np.stack([codes == 0, codes == 1]).astype(np.float64)  # (2, g, m)
     offsets = _offsets(line[0] + line[1] * odds, truth, votes)
     sums = _Sums.over(blocks, model, line, offsets)
@@ -136,6 +148,41 @@ def _calibrated(odds: Array, truth: Array, slope: float) -> tuple[Array, float, 
         if np.abs(step).max() <= STILL:
             break
     return line, best, np.asarray(np.linalg.inv(curvature), dtype=np.float64)
+
+
+def _through(
+    blocks: Blocks, model: Model, line: Array, doubt: Array, prevalence: float
+) -> tuple[Array, Array]:
+    """Shift the line so that the mean of q over all items is the known prevalence.
+
+    The intercept then is a function of the slope alone, with derivative −E[q (1 − q) ℓ] / E[q (1 − q)],
+    and the slope is known as well as the curvature along that line says.
+    """
+    shift = float(shifts_to(blocks, model, line[1], np.array([prevalence]))[0])
+
+    def work(block: Block) -> tuple[float, float]:
+        odds = log_odds(block, model)
+        q = expit(shift + line[1] * odds)
+        weight = block.counts * q * (1.0 - q)
+        return float(weight.sum()), float(weight @ odds)
+
+    total, weighted = blocks.total(work)
+    along = np.array([-weighted / max(total, 1e-12), 1.0])
+    variance = 1.0 / float(along @ np.linalg.solve(doubt, along))
+    return np.array([shift, line[1]]), np.asarray(variance * np.outer(along, along))
+
+
+def by_prevalence(
+    blocks: Blocks, model: Model, gold: Gold, prevalences: Array
+) -> tuple[Array, Array]:
+    """Sensitivities and specificities, (G, m) each, calibrated and shifted to each of G assumed prevalences."""
+    spread = blocks.thinned()
+    rows = []
+    for shift in shifts_to(spread, model, gold.slope, np.asarray(prevalences, dtype=np.float64)):
+        sums = _Sums.over(spread, model, np.array([shift, gold.slope]), gold.offsets)
+        rows.append([clipped(rate, sums.smallest) for rate in sums.rates()])
+    both = np.array(rows)
+    return both[:, 0], both[:, 1]
 
 
 def _offsets(linear: Array, truth: Array, votes: Array) -> Array:
@@ -198,6 +245,14 @@ class _Sums:
             float(square / items),
         )
 
+    def rates(self) -> tuple[Array, Array]:
+        """ψ = E[q 1+] / E[q 1voted], and η likewise of − with 1 − q."""
+        positive, negative = self.first, self.votes - self.first
+        return (
+            share(positive[1], positive.sum(axis=0)),
+            share(negative[0], negative.sum(axis=0)),
+        )
+
 
 def _chosen(block: Block) -> tuple[Array, Array]:
     """Who voted −, and who +, as (patterns, m)."""
@@ -224,8 +279,7 @@ def _finished(
     ψ = E[q 1+] / E[q 1voted] has the influence q (1+ − ψ) / E[q 1voted]; likewise 1 − η with 1 − q.
     """
     positive, negative = sums.first, sums.votes - sums.first
-    sensitivity = share(positive[1], positive.sum(axis=0))
-    specificity = share(negative[0], negative.sum(axis=0))
+    sensitivity, specificity = sums.rates()
     linear = line[0] + line[1] * odds
     own = expit(linear[:, None] + np.einsum("vgm,vm->gm", votes, offsets))
     residual = (truth[:, None] - own) * votes.sum(axis=0)
@@ -261,7 +315,16 @@ def _finished(
     errors["prevalence"] = np.sqrt(doubt + spread / sums.items)
     both = (clipped(rate, sums.smallest) for rate in (sensitivity, specificity))
     model = Model.binary(2.0 * sums.share - 1.0, *both)
-    return Gold(model, float(line[0]), float(line[1]), line_covariance, flipped, centres, errors)
+    return Gold(
+        model,
+        float(line[0]),
+        float(line[1]),
+        line_covariance,
+        offsets,
+        flipped,
+        centres,
+        errors,
+    )
 
 
 def _whole(parts: Array) -> Array:

@@ -20,6 +20,7 @@ LEFT_OUT = (1.0, 0.75, 0.5, 0.25)  # shares of the prior, the largest that the v
 PARTS, FEWER_PARTS = 60, 30  # groups of items of the jackknife; fewer where each answer costs more
 MANY_PATTERNS = 2048
 QUANTITIES = ("sensitivity", "specificity", "balanced_accuracy", "prevalence")
+QUANTITIES_OF_CLASSES = ("class_probabilities", "confusion", "accuracy", "balanced_accuracy")
 
 
 @dataclass(frozen=True)
@@ -29,8 +30,9 @@ class Spread:
     Attributes
     ----------
     centre : dict of arrays
-        For each of sensitivity, specificity, balanced_accuracy (m,) and prevalence (): the middle
-        of the interval, on the logit scale, or plain.
+        For each of sensitivity, specificity, balanced_accuracy (m,) and prevalence (), or, of more
+        than two classes, class_probabilities (K,), confusion (m, K, K), accuracy and balanced_accuracy (m,):
+        the middle of the interval, on the logit scale, or plain.
     error : dict of arrays
         Its standard error, on the same scale.
     plain : bool

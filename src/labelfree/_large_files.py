@@ -42,6 +42,9 @@ LARGE_CELLS = 1 << 24  # of a Parquet file, from which on it is read in pieces
 LARGE_BYTES = 1 << 25  # of text, likewise
 PIECE_CELLS = 1 << 22
 PIECE_BYTES = 1 << 25  # of JSON lines, which are divided as text
+WIDE_ROWS = (
+    1 << 24
+)  # of Parquet files of many classifiers, from which on their patterns would fill the memory
 LONG_ROWS = 1 << 22  # votes of a long file that are laid out at a time
 SIGNS = "*?["  # a name with one of them that is no file stands for the files that it matches
 # What Polars takes for numbers and truth values in text.
@@ -113,6 +116,21 @@ def is_large(path: Named) -> bool:
         return bool(rows * len(frame.collect_schema()) > LARGE_CELLS)
     except (OSError, ValueError, pl.exceptions.PolarsError):
         return False
+
+
+def scanned_if_wide(paths: Sequence[Named], columns: int) -> pl.LazyFrame | None:
+    """Take Parquet files of very many rows, and of more than so many columns, for one lazy table; None of others."""
+    import polars as pl
+
+    if any(Path(path).suffix.lower() not in PARQUET or not is_large(path) for path in paths):
+        return None
+    table = pl.scan_parquet([Path(path) for path in paths], glob=False)
+    try:
+        wide = len(table.collect_schema()) > columns
+        rows = table.select(pl.len()).collect().item() if wide else 0
+    except (OSError, pl.exceptions.PolarsError):
+        return None  # what is wrong with them is left for the reading to say
+    return table if rows > WIDE_ROWS else None
 
 
 # --- pieces in --------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from labelfree._arrays import Table, check_size
+from labelfree._arrays import Shares, Table, check_size
 from labelfree._columns import Learned, coded_array, learn
 from labelfree._errors import OptionsError, VotesError, counted, listed, warn
 from labelfree._frames import (
@@ -59,7 +59,7 @@ def read_long(
     (codes,) = map(np.asarray, found.columns)
     laid = _laid_out(rows, voters, codes, (len(items), len(names)), duplicates)
 
-    def give_back(labels: NDArray[Any] | None, probabilities: NDArray[np.float64] | None) -> Any:
+    def give_back(labels: NDArray[Any] | None, probabilities: Shares | None) -> Any:
         return give(with_answers(items.to_frame(), labels, probabilities))
 
     def column_of_items(name: str) -> Sequence[Any]:

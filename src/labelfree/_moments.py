@@ -55,6 +55,10 @@ class Moments:
 def moments(blocks: Blocks) -> Moments:
     """Compute the first two moments from the co-occurrence of binary votes."""
     (columns,) = blocks.total(lambda block: (block.cooccurrence(),))
+    return _moments_of(columns)
+
+
+def _moments_of(columns: Array) -> Moments:
     table = label_pairs(columns, len(SIGNS))
     pairs = table.sum(axis=(1, 3))
     met = np.maximum(pairs, np.finfo(float).tiny)
@@ -64,6 +68,14 @@ def moments(blocks: Blocks) -> Moments:
     np.fill_diagonal(covariance, 0.0)
     unlike = pairs - np.einsum("ikjk->ij", table)
     return Moments(np.diagonal(own).copy(), covariance, pairs, unlike)
+
+
+def moments_of_all(blocks: Blocks) -> Moments:
+    """Compute the same of all items, where the blocks are those of a sample and an engine has summed the rest."""
+    whole = blocks.tally.whole
+    if whole is None or whole.cooccurrence is None:
+        return moments(blocks)
+    return _moments_of(whole.cooccurrence)
 
 
 def third_moment_ratio(blocks: Blocks, mean: Array, direction: Array) -> float:
@@ -85,7 +97,11 @@ def third_moment_ratio(blocks: Blocks, mean: Array, direction: Array) -> float:
         p = block.score(powers)
         return float(block.counts @ _triples(*p.T[:3])), float(block.counts @ _triples(*p.T[3:]))
 
-    above, below = blocks.total(sums)
+    whole = blocks.tally.whole
+    if whole is not None and whole.cooccurrence is not None:
+        above, below = whole.triples(powers)
+    else:
+        above, below = blocks.total(sums)
     return above / below if below > 0 else 0.0
 
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from labelfree._intervals import inverse
 from labelfree._kinds import fit_kinds, prior_of_kinds
 from labelfree._latent_class import (
+    FLOOR,
     Fit,
     Model,
     Prior,
@@ -25,10 +26,17 @@ from labelfree._one_vs_rest import one_vs_rest
 from labelfree._ordered import fit_monotone, monotone, threshold_splits, threshold_votes
 from labelfree._products import Blocks
 from labelfree._shared_prior import Shared, shared
-from labelfree._starts import BESIDE, LEAST, majority_start, start_of_diagonals
+from labelfree._starts import (
+    BESIDE,
+    LEAST,
+    Row,
+    holding,
+    majority_start,
+    start_of_diagonals,
+    with_known,
+)
 
 Array = NDArray[np.float64]
-Row = tuple[int, int]  # a row of the confusion matrices: (place of the classifier, true class)
 
 MOST_CLASSES = 10  # with intervals
 MOST_SPECTRAL = 1000  # classifiers of which all pairs are looked at; of more, most never meet
@@ -136,28 +144,35 @@ def many_classes(
     pool = None
     if method == "map" and prior is None and not ordered and pseudo_count > 0:
         pool = shared(
-            blocks, majority, weight=pseudo_count, class_probabilities=class_probabilities
+            blocks,
+            majority,
+            weight=pseudo_count,
+            class_probabilities=class_probabilities,
+            fixed=fixed,
+            believed=believed,
         )
         flat = pool.prior
-    own = _with_known(prior or flat, class_probabilities, fixed or {}, believed or {})
+    own = with_known(prior or flat, class_probabilities, fixed or {}, believed or {})
     if shape.classifiers <= MOST_SPECTRAL or method != "map":
         way = "likelihood" if method == "map" else method
+        # Under the pool's prior the splits start nothing, and only tell by how much they missed.
+        of = blocks.thinned() if pool is not None else blocks
         starts[:0], missed, settled = _two_at_a_time(
-            blocks, majority, way, ordered=ordered, rough=method == "map"
+            of, majority, way, ordered=ordered, rough=method == "map"
         )
-    starts = [_holding(start, class_probabilities, fixed or {}) for start in starts]
+    starts = [holding(start, class_probabilities, fixed or {}) for start in starts]
     if method != "map":
         model = starts[0]
         reached = Fit(model, expect(blocks, model).log_likelihood, settled, 0)
         return ManyClasses(model, own, reached, None, missed, settled, model)
-    if pool is None:
-        start = _most_likely(blocks, starts, own)
+    if pool is not None:
+        fitted = Fit(pool.model, pool.log_likelihood, pool.converged, pool.rounds)
     else:
-        start = _holding(pool.model, class_probabilities, fixed or {})
-    fitted = fit(blocks, start, own)
-    if ordered and not _is_monotone(fitted.model):
-        fitted = fit_monotone(blocks, start, own)
-    covariance = covariance_of_logits(blocks, fitted.model, own)
+        start = _most_likely(blocks, starts, own)
+        fitted = fit(blocks, start, own)
+        if ordered and not _is_monotone(fitted.model):
+            fitted = fit_monotone(blocks, start, own)
+    covariance = covariance_of_logits(blocks, fitted.model, own, pool)
     if covariance is not None and pool is not None:
         covariance = _untold(covariance, pool)
     return ManyClasses(fitted.model, own, fitted, covariance, missed, fitted.converged, starts[0])
@@ -192,7 +207,9 @@ def _is_monotone(model: Model) -> bool:
     return bool((np.diff(above, axis=1) >= -1e-9).all())
 
 
-def covariance_of_logits(blocks: Blocks, model: Model, prior: Prior) -> Array | None:
+def covariance_of_logits(
+    blocks: Blocks, model: Model, prior: Prior, pool: Shared | None = None
+) -> Array | None:
     """Covariance of the logits at the posterior mode; None where there is none, or it costs too much."""
     classes = len(model.class_probabilities)
     free = free_logits(model, prior)
@@ -200,7 +217,40 @@ def covariance_of_logits(blocks: Blocks, model: Model, prior: Prior) -> Array | 
         return None
     if not np.isfinite(blocks.tally.sample_size):
         return np.zeros((len(free), len(free)))
-    return inverse(information(blocks, model, prior), free)
+    told = information(blocks, model, prior)
+    if pool is None:
+        return inverse(told, free)
+    alone = inverse(_without_own_accuracy(told, pool), free)
+    return inverse(told, free) if alone is None else alone
+
+
+def _without_own_accuracy(told: Array, pool: Shared) -> Array:
+    """Take from the information what the prior says of each classifier's own accuracy.
+
+    The mean of its prior rests on the accuracy that its own votes show; taken for known, a strong
+    prior would count these twice. With P the prior's part and u the move of the logits as the
+    accuracy a grows, P u uᵀ P / uᵀ P u is what it says along u; only the pool's own pull on a,
+    so many votes at a (1 − a) each, stays of it.
+    """
+    confusion, pseudo = pool.model.confusion, pool.prior.confusion.sum(axis=2)
+    m, classes, _ = confusion.shape
+    diagonal = np.eye(classes)
+    moves = (diagonal - (1.0 - diagonal) / (classes - 1)) / np.maximum(confusion, FLOOR)
+    moves = moves[:, :, 1:] - moves[:, :, :1]
+    pseudo = np.where(pool.types.alike, 0.0, pseudo)[:, :, None]
+    above = confusion[:, :, 1:]
+    inside = (above * moves).sum(axis=2, keepdims=True)
+    pushes = (pseudo * above * (moves - inside)).reshape(m, -1)  # P u
+    along = (pushes * moves.reshape(m, -1)).sum(axis=1)  # uᵀ P u
+    accuracy = np.einsum("iyy->i", confusion) / classes
+    of_pool = pool.pull / np.maximum(accuracy * (1.0 - accuracy), FLOOR)
+    rest = told.copy()
+    for i in np.flatnonzero(along > of_pool):
+        start = classes - 1 + i * classes * (classes - 1)
+        place = slice(start, start + classes * (classes - 1))
+        share = 1.0 - of_pool[i] / along[i]
+        rest[place, place] -= share * np.outer(pushes[i], pushes[i]) / along[i]
+    return rest
 
 
 def _untold(covariance: Array, pool: Shared) -> Array:
@@ -216,35 +266,3 @@ def _untold(covariance: Array, pool: Shared) -> Array:
         place = classes - 1 + row * (classes - 1) + np.arange(classes - 1)
         wide[np.ix_(place, place)] = np.diag(spread[1:]) + spread[0]
     return wide
-
-
-def _with_known(
-    prior: Prior,
-    class_probabilities: Array | None,
-    fixed: Mapping[Row, Array],
-    believed: Mapping[Row, Array],
-) -> Prior:
-    """Lay what is known of classes and single rows over a prior."""
-    confusion = prior.confusion.copy()
-    known = np.zeros(confusion.shape[:2], dtype=bool)
-    if prior.fixed_rates is not None:
-        known |= prior.fixed_rates
-    for place, row in believed.items():
-        confusion[place] = row
-    for place in fixed:
-        known[place] = True
-    return Prior(
-        prior.classes,
-        confusion,
-        prior.fixed_classes or class_probabilities is not None,
-        known if known.any() else None,
-    )
-
-
-def _holding(model: Model, class_probabilities: Array | None, fixed: Mapping[Row, Array]) -> Model:
-    """Put what is known in its place."""
-    confusion = model.confusion.copy()
-    for place, row in fixed.items():
-        confusion[place] = row
-    classes = model.class_probabilities if class_probabilities is None else class_probabilities
-    return Model(np.asarray(classes, dtype=np.float64), confusion)

@@ -5,23 +5,24 @@ from __future__ import annotations
 from html import escape
 
 from labelfree._errors import counted
-from labelfree._shown import RATES, SHOWN_CLASSIFIERS
+from labelfree._shown import SHOWN_CLASSIFIERS
 from labelfree._view import (
     Graded,
+    is_binary,
     is_identified,
     is_rough,
-    prevalence_row,
     rounded,
     with_ends,
 )
 
+SHOWN_CLASSES = 12
 LEFT, RIGHT = ' style="text-align: left"', ' style="text-align: right"'
 
 
 def notebook_html(estimate: Graded) -> str:
     """Write the table of the classifiers and the verdict as HTML; names are text and nothing else."""
     rows, rough = estimate.table(), is_rough(estimate)
-    rates = [rate for rate in RATES if rate in rows[0]] if is_identified(estimate) else []
+    rates = estimate.rates if is_identified(estimate) else ()
     noted = any(row["note"] for row in rows)
     heads = ["classifier", *(rate.replace("_", " ") for rate in rates), "votes"]
     heads += ["note"] if noted else []
@@ -35,9 +36,8 @@ def notebook_html(estimate: Graded) -> str:
         )
     verdict = estimate.verdict
     whole = [f"{counted(len(rows), 'classifier')} on {rounded(estimate.items)} items"]
-    share = prevalence_row(estimate)
-    if share is not None:
-        whole.append(f"prevalence of {estimate.classes[-1]} {with_ends(share, 'prevalence')}")
+    if is_identified(estimate):
+        whole.append(_shares(estimate, rough=rough))
     if len(rows) > SHOWN_CLASSIFIERS:
         whole.append(f"{len(rows) - SHOWN_CLASSIFIERS} more in .table()")
     head = "".join(f"<th{LEFT if head == 'classifier' else RIGHT}>{head}</th>" for head in heads)
@@ -47,3 +47,14 @@ def notebook_html(estimate: Graded) -> str:
         f"<p>{escape('; '.join(whole))}</p>"
         f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(body)}</tbody></table></div>"
     )
+
+
+def _shares(estimate: Graded, *, rough: bool) -> str:
+    """The prevalence, or how common each of more than two classes is."""
+    shares = [with_ends(row, "share", rough=rough) for _, row in estimate.shares()]
+    if is_binary(estimate):
+        return f"prevalence of {estimate.classes[-1]} {shares[0]}"
+    told = zip(estimate.classes[:SHOWN_CLASSES], shares[:SHOWN_CLASSES], strict=True)
+    words = ", ".join(f"{label} {share}" for label, share in told)
+    more = len(shares) - SHOWN_CLASSES
+    return f"classes: {words}{f' and {more} more' if more > 0 else ''}"

@@ -7,12 +7,21 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from labelfree._errors import OptionsError, listed
+from labelfree._labels import Label, fitted, kind_of
 from labelfree._rank_one import WAYS
+from labelfree._tally import Tally
+
+Array = NDArray[np.float64]
+Row = tuple[int, int]  # a row of the confusion matrices: (place of the classifier, true class)
 
 METHODS = ("map", "likelihood", "tensor")
 DEPENDENCE = ("auto", "test", "ignore")
+MOST_TWO_CLASSES = 1000  # classifiers of two classes whose pairs are all looked at; a crowd beyond
+ROUNDED = 1e-6  # by which shares that sum to one may miss it
+SMALLEST_KNOWN = 1e-12  # a known chance of zero, for its logarithm to be finite
 MOST_IN_GROUP = 5  # classifiers of a group that the user may name: its table has 2^5 cells a class
 
 
@@ -24,19 +33,25 @@ class Facts:
     believed: dict[tuple[int, int], tuple[float, float]]
 
 
-def check_options(method: Any, vector: Any, prevalence: Any, prior: Any, level: Any) -> None:
+def check_options(method: Any, vector: Any, prior: Any, level: Any) -> None:
     if not isinstance(method, str) or method not in METHODS:
         raise OptionsError(f"method= must be one of {listed(METHODS)}, got {method!r}.")
     if not isinstance(vector, str) or vector not in WAYS:
         raise OptionsError(f"vector= must be one of {listed(WAYS)}, got {vector!r}.")
-    if prevalence is not None and not is_number(prevalence, 0.0, 1.0):
-        raise OptionsError(
-            f"prevalence= must lie between 0 and 1, both excluded, got {prevalence!r}."
-        )
     if not is_number(prior, -1.0, float("inf")) or prior < 0:
         raise OptionsError(f"prior= must be a number of at least 0, got {prior!r}.")
     if not is_number(level, 0.0, 1.0):
         raise OptionsError(f"level= must lie between 0 and 1, both excluded, got {level!r}.")
+
+
+def share_of(prevalence: Any, classes: tuple[Label, ...]) -> float | None:
+    """Prevalence of the positive one of two classes, where it is known."""
+    if isinstance(prevalence, Mapping):
+        shares = _shares(prevalence, classes)
+        return None if shares is None else float(shares[1])
+    if prevalence is None or is_number(prevalence, 0.0, 1.0):
+        return None if prevalence is None else float(prevalence)
+    raise OptionsError(f"prevalence= must lie between 0 and 1, both excluded, got {prevalence!r}.")
 
 
 def is_word(option: Any, word: str) -> bool:
@@ -129,3 +144,83 @@ def _beta(name: str, rate: str, value: Sequence[float]) -> tuple[float, float]:
             "distribution, both at least 1."
         )
     return float(value[0]), float(value[1])
+
+
+# --- more than two classes ------------------------------------------------------------------------
+
+
+def many_facts(
+    known: Any, prevalence: Any, counted: Tally, groups: Sequence[Sequence[int]]
+) -> tuple[Array | None, dict[Row, Array], dict[Row, Array]]:
+    """What is known of K classes, or of a crowd: class probabilities, fixed rows, and pseudo-counts of rows."""
+    if groups:
+        raise OptionsError(
+            f"dependence= names groups, which are modelled for two classes and at most {MOST_TWO_CLASSES} classifiers, "
+            f"got {len(counted.classes)} classes and {len(counted.classifiers)} classifiers; leave the groups out."
+        )
+    if len(counted.classes) > 2:
+        return _shares(prevalence, counted.classes), _known_rows(known, counted), {}
+    share, facts = share_of(prevalence, counted.classes), facts_of(known, counted.classifiers)
+    fixed, believed = {}, {}
+    for (place, true), value in facts.fixed.items():
+        fixed[place, true] = np.where(np.arange(2) == true, value, 1.0 - value)
+    for (place, true), (above, below) in facts.believed.items():
+        believed[place, true] = np.where(np.arange(2) == true, above - 1.0, below - 1.0)
+    return None if share is None else np.array([1.0 - share, share]), fixed, believed
+
+
+def _shares(prevalence: Any, classes: tuple[Label, ...]) -> Array | None:
+    """Class probabilities that are known, in the order of the classes."""
+    if prevalence is None:
+        return None
+    wanted = f"a share for each of the classes {listed(map(repr, classes))}, which sum to one"
+    kind = kind_of(classes)
+    given = (
+        {fitted(label, kind): share for label, share in prevalence.items()}
+        if isinstance(prevalence, Mapping)
+        else {}
+    )
+    if set(given) != set(classes):
+        raise OptionsError(
+            f"prevalence= must map each class to its share: {wanted}; got {listed([repr(prevalence)])}."
+        )
+    shares = [given[label] for label in classes]
+    if not all(is_number(share, 0.0, 1.0) for share in shares) or abs(sum(shares) - 1) > ROUNDED:
+        raise OptionsError(f"prevalence= must hold {wanted}, got {listed(map(repr, shares))}.")
+    total = np.array(shares, dtype=np.float64)
+    return np.asarray(total / total.sum())
+
+
+def _known_rows(known: Any, counted: Tally) -> dict[Row, Array]:
+    """Rows of confusion matrices that are known."""
+    known = {} if known is None else known
+    classes = len(counted.classes)
+    wanted = f"{{'confusion': rows}}, {classes} rows of {classes} chances, each row summing to one"
+    if not isinstance(known, Mapping):
+        raise OptionsError(
+            f"known= must map names of classifiers to {wanted}, got {listed([repr(known)])}."
+        )
+    fixed = {}
+    for name, facts in known.items():
+        if name not in counted.classifiers:
+            raise OptionsError(
+                f"known= names {name!r}; the classifiers are {listed(counted.classifiers)}."
+            )
+        try:
+            rows = np.array(
+                facts["confusion"] if set(facts) == {"confusion"} else None, dtype=float
+            )
+        except (TypeError, ValueError):
+            rows = np.zeros(0)
+        if (
+            rows.shape != (classes, classes)
+            or not np.isfinite(rows).all()
+            or (rows < 0).any()
+            or np.abs(rows.sum(axis=1) - 1).max() > ROUNDED
+        ):
+            raise OptionsError(f"known= must give {name} {wanted}, got {listed([repr(facts)])}.")
+        place = counted.classifiers.index(name)
+        rows = np.maximum(rows, SMALLEST_KNOWN)
+        for true, row in enumerate(rows / rows.sum(axis=1, keepdims=True)):
+            fixed[place, true] = row
+    return fixed

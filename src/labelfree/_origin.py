@@ -31,6 +31,7 @@ DEFAULTS = {
     "level": 0.95,
     "vector": "triplets",
     "prior": 1.0,
+    "ordered": False,
 }
 POINTS = 81  # of the curve: smooth to the eye
 PARTS = 2  # of it: with ten classifiers the whole is large enough for threads, and too small to gain by them

@@ -46,7 +46,7 @@ def tally(
 
     check_name(output)
     with working(f"counting the votes of {len(votes)} files"):
-        counted = tally_files(votes, **how.options())
+        counted = tally_files(votes, whole=True, **how.options())
         counted.save(output)
     if as_json:
         print_json(counted.as_dict())

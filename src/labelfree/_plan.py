@@ -13,6 +13,7 @@ from labelfree import simulate
 from labelfree._errors import NotIdentifiedError, OptionsError
 from labelfree._intervals import inverse, spread_of
 from labelfree._latent_class import Model, Prior, free_logits, information
+from labelfree._options import is_number
 from labelfree._products import Blocks
 from labelfree._tally import tally
 
@@ -21,6 +22,7 @@ Array = NDArray[np.float64]
 FORMAT, VERSION = "labelfree.plan", 1
 MOST_EXACT = 14  # classifiers whose patterns are all laid out; more are sampled
 SAMPLED = 20_000  # items that stand for all in the sampled information
+MOST_PLANNED = 1000  # classifiers: with so many, the rates of each hardly hang on the others
 
 
 @dataclass(frozen=True)
@@ -107,10 +109,10 @@ def plan(
     """
     psi, eta = _rates(classifiers, sensitivity, specificity)
     for name, value in (("prevalence", prevalence), ("width", width), ("level", level)):
-        if not 0 < value < 1:
-            raise OptionsError(f"{name}= must lie between 0 and 1, both excluded, got {value}.")
-    if not 0 <= missing < 1:
-        raise OptionsError(f"missing= must be at least 0 and below 1, got {missing}.")
+        if not is_number(value, 0.0, 1.0):
+            raise OptionsError(f"{name}= must lie between 0 and 1, both excluded, got {value!r}.")
+    if missing != 0 and not is_number(missing, 0.0, 1.0):
+        raise OptionsError(f"missing= must be at least 0 and below 1, got {missing!r}.")
     variance = _variance_of_one(psi, eta, prevalence, missing)
     from scipy.special import ndtri
 
@@ -135,14 +137,11 @@ def _needed(variance: float, reach: float, width: float) -> int:
 def _rates(
     classifiers: int | None, sensitivity: ArrayLike, specificity: ArrayLike
 ) -> tuple[Array, Array]:
-    psi, eta = (
-        np.atleast_1d(np.asarray(sensitivity, float)),
-        np.atleast_1d(np.asarray(specificity, float)),
-    )
-    m = max(len(psi), len(eta)) if classifiers is None else int(classifiers)
-    if m < 3:
+    psi, eta = _numbers("sensitivity", sensitivity), _numbers("specificity", specificity)
+    m: Any = max(len(psi), len(eta)) if classifiers is None else classifiers  # whatever came
+    if not isinstance(m, int | np.integer) or isinstance(m, bool) or not 3 <= m <= MOST_PLANNED:
         raise OptionsError(
-            f"Expected at least three classifiers to plan for, got {m}; give classifiers= or a rate each."
+            f"Expected three to {MOST_PLANNED:,} classifiers to plan for, got {m!r}; give classifiers= or a rate each."
         )
     for name, rate in (("sensitivity", psi), ("specificity", eta)):
         if rate.ndim != 1 or len(rate) not in (1, m):
@@ -151,7 +150,14 @@ def _rates(
             raise OptionsError(
                 f"{name}= must lie between 0 and 1, both excluded, got {rate.tolist()}."
             )
-    return np.broadcast_to(psi, m).copy(), np.broadcast_to(eta, m).copy()
+    return np.broadcast_to(psi, int(m)).copy(), np.broadcast_to(eta, int(m)).copy()
+
+
+def _numbers(name: str, rates: ArrayLike) -> Array:
+    try:
+        return np.atleast_1d(np.asarray(rates, float))
+    except (TypeError, ValueError):
+        raise OptionsError(f"{name}= must hold numbers between 0 and 1, got {rates!r}.") from None
 
 
 def _variance_of_one(

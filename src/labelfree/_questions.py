@@ -16,6 +16,7 @@ from labelfree._arguments import (
     VotesFile,
     VotesFiles,
     VotesOrEstimate,
+    one_of,
     with_options_apart,
 )
 from labelfree._errors import OptionsError
@@ -32,13 +33,14 @@ from labelfree._terminal import (
 
 app = typer.Typer(cls=Program)
 
-SavedFile = Annotated[
+SAVED = "that estimate --save kept: a file that ends in .json."
+Last = Annotated[
     Path,
-    typer.Argument(
-        metavar="ESTIMATE",
-        help="An estimate that estimate --save kept: a file that ends in .json.",
-        show_default=False,
-    ),
+    typer.Argument(metavar="LAST", help=f"The earlier estimate {SAVED}", show_default=False),
+]
+Now = Annotated[
+    Path,
+    typer.Argument(metavar="NOW", help=f"The later estimate {SAVED}", show_default=False),
 ]
 
 
@@ -53,7 +55,7 @@ def estimate_of(votes: Path, how: Grading, context: typer.Context) -> Estimate:
 
 def refuse_grading_options(context: typer.Context, other: str) -> None:
     """A saved estimate is used as it is; say so rather than drop an option in silence."""
-    for name in ("positive", *Grading.own()):
+    for name in ("positive", "classes", *Grading.own()):
         source = context.get_parameter_source(name)
         if source is not None and source.name == "COMMANDLINE":
             raise OptionsError(
@@ -63,8 +65,8 @@ def refuse_grading_options(context: typer.Context, other: str) -> None:
 
 @app.command(
     epilog="Example:\n\n  labelfree simulate --seed 1 -o votes.csv\n"
-    '  labelfree check votes.csv --require "verdict != unidentified" '
-    '--require "any.sensitivity >= 0.6"'
+    '  labelfree check votes.csv --require "verdict != unidentified" \\\n'
+    '    --require "any.sensitivity >= 0.6"'
 )
 @with_options_apart
 def check(
@@ -87,6 +89,7 @@ def check(
             metavar="WORD",
             help="What is held against a bound: interval takes the end that is nearer to missing it, "
             "estimate the estimate itself.",
+            autocompletion=one_of("interval", "estimate"),
         ),
     ] = "interval",
     as_json: AsJson = False,
@@ -109,7 +112,7 @@ def check(
     "  labelfree estimate votes.csv --save now.json\n"
     "  labelfree compare last.json now.json"
 )
-def compare(last: SavedFile, now: SavedFile, as_json: AsJson = False) -> None:
+def compare(last: Last, now: Now, as_json: AsJson = False) -> None:
     """Say what changed from one saved estimate to another.
 
     The standard error of a difference supposes that the two come from

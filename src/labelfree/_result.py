@@ -14,7 +14,7 @@ from labelfree._answers import Labeller
 from labelfree._choice import Choice
 from labelfree._dependence import Alarm
 from labelfree._errors import FileError, NotIdentifiedError, OptionsError, listed
-from labelfree._intervals import QUANTITIES
+from labelfree._intervals import QUANTITIES, QUANTITIES_OF_CLASSES
 from labelfree._labelling import Labelled
 from labelfree._latent_class import Model
 from labelfree._notebook import notebook_html
@@ -32,7 +32,7 @@ from labelfree._saved import (
     revived_choice,
     write_json,
 )
-from labelfree._shown import RATES, rows_of, text_of, with_interval
+from labelfree._shown import RATES, RATES_OF_CLASSES, rows_of, text_of, with_interval
 from labelfree._tally import Tally
 from labelfree._verdict import Verdict
 from labelfree._votes import Label
@@ -56,6 +56,9 @@ class Estimate:
     method : {"map", "likelihood", "tensor"}
     level : float
         Of the intervals, where no other is asked for.
+    missed : float
+        By how much the class probabilities missed summing to one, where more than two classes were
+        found two at a time; they have been made to.
     items : int
         Items that were counted.
     patterns : int
@@ -71,6 +74,9 @@ class Estimate:
     origin : Origin or None
         How it was computed: version, options, hash of the votes, the likelihood over the imbalance.
         None for an estimate saved by a labelfree that did not note it.
+    sample : int or None
+        Where the votes live in an engine and are of so many classifiers that patterns do not repeat: items
+        of the seeded sample that the likelihood was climbed on. The moments are those of all items.
     """
 
     classifiers: tuple[str, ...]
@@ -87,8 +93,10 @@ class Estimate:
     _choice: Choice | None = field(repr=False)
     _alarm: Alarm | None = field(repr=False)
     _vector: Array | None = field(repr=False)
+    missed: float = 0.0
     origin: Origin | None = field(default=None, repr=False)
     _seen: Tally | None = field(default=None, repr=False)  # votes to compare panels on; not saved
+    sample: int | None = None
 
     # --- numbers ------------------------------------------------------------------------------
 
@@ -104,27 +112,32 @@ class Estimate:
 
     @property
     def sensitivity(self) -> Array:
-        """Pr(votes positive given positive) of every classifier, (m,)."""
-        return np.asarray(self.confusion[:, 1, 1])
+        """Pr(votes positive given positive) of every classifier, (m,); of two classes."""
+        return np.asarray(self._of_two("sensitivity").confusion[:, 1, 1])
 
     @property
     def specificity(self) -> Array:
-        """Pr(votes negative given negative) of every classifier, (m,)."""
-        return np.asarray(self.confusion[:, 0, 0])
+        """Pr(votes negative given negative) of every classifier, (m,); of two classes."""
+        return np.asarray(self._of_two("specificity").confusion[:, 0, 0])
 
     @property
     def balanced_accuracy(self) -> Array:
-        """Mean of sensitivity and specificity, (m,)."""
-        return 0.5 * (self.sensitivity + self.specificity)
+        """Mean over the classes of Pr(votes so given the class), (m,); of two, of sensitivity and specificity."""
+        return np.asarray(np.einsum("ikk->ik", self.confusion).mean(axis=1))
+
+    @property
+    def accuracy(self) -> Array:
+        """Pr(votes for the true class) of every classifier, (m,)."""
+        return np.asarray(np.einsum("ikk->ik", self.confusion) @ self.class_probabilities)
 
     @property
     def prevalence(self) -> float:
-        """Pr(positive)."""
-        return float(self.class_probabilities[1])
+        """Pr(positive); of two classes."""
+        return float(self._of_two("prevalence").class_probabilities[1])
 
     @property
     def imbalance(self) -> float:
-        """Pr(positive) − Pr(negative)."""
+        """Pr(positive) − Pr(negative); of two classes."""
         return 2.0 * self.prevalence - 1.0
 
     def interval(self, quantity: str, level: float | None = None) -> Array:
@@ -133,28 +146,40 @@ class Estimate:
         Parameters
         ----------
         quantity : {"sensitivity", "specificity", "balanced_accuracy", "prevalence", "imbalance"}
+            Of more than two classes {"class_probabilities", "confusion", "accuracy", "balanced_accuracy"}.
         level : float, optional
             By default the estimate's own.
 
         Returns
         -------
-        (m, 2) array, or (2,) for prevalence and imbalance
-            Lower and upper ends.
+        array (…, 2)
+            Lower and upper ends, after the axes of the quantity itself.
         """
         level = self._level(level)
-        if quantity not in (*QUANTITIES, "imbalance"):
-            raise OptionsError(
-                f"There is no {quantity!r}; intervals are of {listed((*QUANTITIES, 'imbalance'), 9)}."
-            )
+        known = self.quantities if len(self.classes) > 2 else (*self.quantities, "imbalance")
+        if quantity not in known:
+            raise OptionsError(f"There is no {quantity!r}; intervals are of {listed(known, 9)}.")
         spread = self._chosen().spread
         if spread is None:
             raise NotIdentifiedError(
                 "There are no intervals: the votes do not determine every rate (their information matrix is singular); "
                 "more items or classifiers would help."
+                if len(self.classes) == 2
+                else f"There are no intervals: {self.verdict.advice[-1]}"
             )
         if quantity == "imbalance":
             return 2.0 * spread.ends("prevalence", level) - 1.0
         return spread.ends(quantity, level)
+
+    @property
+    def quantities(self) -> tuple[str, ...]:
+        """What there are intervals and standard errors of."""
+        return QUANTITIES if len(self.classes) == 2 else QUANTITIES_OF_CLASSES
+
+    @property
+    def rates(self) -> tuple[str, ...]:
+        """The rates of one classifier that a table shows."""
+        return RATES if len(self.classes) == 2 else RATES_OF_CLASSES
 
     def standard_error(self, quantity: str) -> Array | None:
         """Standard error of a rate or the prevalence, of sampling alone; None where there are no intervals.
@@ -162,14 +187,15 @@ class Estimate:
         Parameters
         ----------
         quantity : {"sensitivity", "specificity", "balanced_accuracy", "prevalence"}
+            Of more than two classes {"class_probabilities", "confusion", "accuracy", "balanced_accuracy"}.
 
         Returns
         -------
-        (m,) array, () array for the prevalence, or None
+        array of the quantity's own shape, or None
         """
-        if quantity not in QUANTITIES:
+        if quantity not in self.quantities:
             raise OptionsError(
-                f"There is no {quantity!r}; standard errors are of {listed(QUANTITIES)}."
+                f"There is no {quantity!r}; standard errors are of {listed(self.quantities)}."
             )
         spread = self._chosen().spread
         return None if spread is None else spread.standard_error(quantity)
@@ -226,7 +252,10 @@ class Estimate:
         list of dict
             Keys: prevalence, classifier, sensitivity, specificity.
         """
-        prevalences, sensitivity, specificity = self._chosen().curve
+        curve = self._chosen().curve
+        if curve is None:
+            raise OptionsError(self._only_of_two("by_prevalence()"))
+        prevalences, sensitivity, specificity = curve
         return [
             {
                 "prevalence": float(p),
@@ -252,6 +281,17 @@ class Estimate:
     def _identified(self) -> Model:
         return self._chosen().model
 
+    def _of_two(self, what: str) -> Model:
+        if len(self.classes) > 2:
+            raise OptionsError(self._only_of_two(what))
+        return self._identified()
+
+    def _only_of_two(self, what: str) -> str:
+        return (
+            f"{what} is of two classes, and these votes have {len(self.classes)}; see confusion, accuracy and "
+            "class_probabilities."
+        )
+
     # --- shown --------------------------------------------------------------------------------
 
     def table(self) -> list[dict[str, Any]]:
@@ -260,16 +300,41 @@ class Estimate:
         Returns
         -------
         list of dict
-            Keys: classifier, votes, then for each of sensitivity, specificity and balanced_accuracy
-            the estimate and its interval as ``…_low`` and ``…_high``, and note. A number is None
-            where it is not identified.
+            Keys: classifier, votes, then for each of sensitivity, specificity and balanced_accuracy (of
+            more than two classes accuracy and balanced_accuracy) the estimate and its interval as
+            ``…_low`` and ``…_high``, and note. A number is None where it is not identified.
         """
         return rows_of(
             self.classifiers,
             self.votes,
             self.notes,
-            {rate: (self._known(rate), self._ends(rate)) for rate in RATES},
+            {rate: (self._known(rate), self._ends(rate)) for rate in self.rates},
         )
+
+    def confusion_table(self) -> list[dict[str, Any]]:
+        """One plain dict for each cell of each confusion matrix.
+
+        Returns
+        -------
+        list of dict
+            Keys: classifier, true, voted, probability: Pr(voted given true); and its interval, of more
+            than two classes, as probability_low and probability_high, None where there is none.
+        """
+        cells = self.confusion
+        ends = self._ends("confusion") if "confusion" in self.quantities else None
+        return [
+            {
+                "classifier": name,
+                "true": true,
+                "voted": voted,
+                "probability": float(cells[i, y, v]),
+                "probability_low": None if ends is None else float(ends[i, y, v, 0]),
+                "probability_high": None if ends is None else float(ends[i, y, v, 1]),
+            }
+            for i, name in enumerate(self.classifiers)
+            for y, true in enumerate(self.classes)
+            for v, voted in enumerate(self.classes)
+        ]
 
     def _known(self, quantity: str) -> Array | None:
         """Look a rate up; None where it is not identified."""
@@ -301,15 +366,12 @@ class Estimate:
         return check(requirements, self._figures(), by=by)
 
     def _figures(self) -> Figures:
-        whole: dict[str, Any] = {
-            "prevalence": None,
-            "prevalence_low": None,
-            "prevalence_high": None,
-        }
-        if self._choice is not None:
-            whole["prevalence"] = self.prevalence
-            if self._choice.spread is not None:
-                whole["prevalence_low"], whole["prevalence_high"] = self.interval("prevalence")
+        whole: dict[str, Any] = {}
+        if len(self.classes) == 2:
+            whole = {"prevalence": None, "prevalence_low": None, "prevalence_high": None}
+            if self._choice is not None:
+                share = self.shares()[0][1]
+                whole = {name.replace("share", "prevalence"): end for name, end in share.items()}
         whole["effective_number"] = None if self._choice is None else self.effective_number
         whole["items"] = self.items
         return Figures(self.table(), whole, self.verdict.level)
@@ -322,6 +384,7 @@ class Estimate:
             items=self.items,
             classes=self.classes,
             method=self.method,
+            rates=self.rates,
         )
 
     def _repr_html_(self) -> str:
@@ -331,20 +394,38 @@ class Estimate:
         """What is not of one classifier alone: the prevalence, the effective number."""
         if self._choice is None:
             return []
-        share: dict[str, Any] = {"prevalence": self.prevalence}
-        ends = self._ends("prevalence")
-        if ends is not None:
-            share["prevalence_low"], share["prevalence_high"] = ends
-        lines = [f"prevalence {with_interval(share, 'prevalence')}"]
+        lines = [f"{name} {with_interval(share, 'share')}" for name, share in self.shares()]
+        if self.sample is not None:
+            lines.append(f"the likelihood is that of a sample of {self.sample:,} items")
         if self.dependence != "independent":
             lines.append(
                 f"worth {self.effective_number:.1f} independent classifiers ({self.dependence})"
             )
         return lines
 
+    def shares(self) -> list[tuple[str, dict[str, Any]]]:
+        """The prevalence; of more than two classes, the probability of each, by its label.
+
+        Returns
+        -------
+        list of (name, dict)
+            Keys: share, share_low and share_high, which are None where there is no interval.
+        """
+        two = len(self.classes) == 2
+        names = ["prevalence"] if two else [f"Pr({label!r})" for label in self.classes]
+        values = self.class_probabilities[1:] if two else self.class_probabilities
+        ends = self._ends("prevalence" if two else "class_probabilities")
+        both = [(None, None)] * len(names) if ends is None else ends.reshape(-1, 2).tolist()
+        return [
+            (name, {"share": value, "share_low": low, "share_high": high})
+            for name, value, (low, high) in zip(names, values.tolist(), both, strict=True)
+        ]
+
     # --- consensus ----------------------------------------------------------------------------
 
-    def label(self, votes: Any, *, rule: str = "posterior", **reading: Any) -> Any:
+    def label(
+        self, votes: Any, *, rule: str = "posterior", loss: str = "zero-one", **reading: Any
+    ) -> Any:
         """Label every item by the consensus of its votes.
 
         Parameters
@@ -353,7 +434,10 @@ class Estimate:
             Votes of the same classifiers, on these or on new items.
         rule : {"posterior", "likelihood", "spectral", "majority"}
             The most probable class; the same without the prior odds (i-SML); the sign of Σ v_i f_i
-            (SML); or one vote each. Ties go to the positive class.
+            (SML); or one vote each. Ties go to the positive class, or the last of the best.
+        loss : {"zero-one", "absolute"}
+            What a wrong label costs: one; or, of classes that stand in order, as many as there are steps
+            from it to the true class, so that the label is the median class.
         **reading
             How to read the votes, where that differs from how the estimate's were read.
 
@@ -361,13 +445,13 @@ class Estimate:
         -------
         same kind as `votes`
             An array gives labels in its own type; a wide table comes back with ``label`` and
-            ``probability`` (of the positive class) added; a long one gives a row an item: the item,
-            ``label``, ``probability``. An item without any vote gets the prior's label, with a warning.
+            ``probability`` (of the positive class; of more than two classes, of the label) added; a long
+            one gives a row an item: the item, ``label``, ``probability``. An item without any vote gets the prior's label, with a warning.
             A table that lives in an engine (Polars lazy, DuckDB, Ibis, Dask, Spark) stays there and
             stays lazy: nothing is read yet, so nothing is warned of, and a vote that is no label
             counts as missing.
         """
-        return self._labeller().label(votes, rule, reading)
+        return self._labeller().label(votes, rule, loss, reading)
 
     def label_file(
         self,
@@ -375,6 +459,7 @@ class Estimate:
         output: str | os.PathLike[str],
         *,
         rule: str = "posterior",
+        loss: str = "zero-one",
         **reading: Any,
     ) -> Labelled:
         """Label the items of a file into another file, as :meth:`label` does, however large it is.
@@ -385,7 +470,7 @@ class Estimate:
             A large file is read, labelled and written in pieces.
         output : str or path
             In the format that its ending names. A run that is stopped leaves no half file.
-        rule, **reading
+        rule, loss, **reading
             As for :meth:`label`.
 
         Returns
@@ -397,10 +482,10 @@ class Estimate:
         -----
         The items of a long file that is large come in no particular order.
         """
-        return self._labeller().label_file(votes, output, rule, reading)
+        return self._labeller().label_file(votes, output, rule, loss, reading)
 
     def probability(self, votes: Any, **reading: Any) -> Any:
-        """Probability that each item is positive, given its votes.
+        """Probability that each item is positive, given its votes; of more than two classes, that it is of each.
 
         Parameters
         ----------
@@ -412,7 +497,8 @@ class Estimate:
         Returns
         -------
         same kind as `votes`
-            (n,) array for an array; a table comes back with ``probability`` added.
+            (n,) array for an array, (n, K) of K > 2 classes; a table comes back with ``probability``
+            added, or with a column ``probability_<label>`` for each of more than two classes.
         """
         return self._labeller().probability(votes, reading)
 
@@ -514,13 +600,15 @@ class Estimate:
 
         write_report(self, path, self._labeller().movement(self._seen, votes, reading))
 
-    def sql(self, dialect: str | None = None) -> str:
+    def sql(self, dialect: str | None = None, *, label: Label = None) -> str:
         """Write :meth:`probability` as one SQL expression over columns named like the classifiers.
 
         Parameters
         ----------
         dialect : {"ansi", "postgres", "duckdb", "spark", "bigquery", "snowflake"}, optional
             Whose spelling of names, labels and numbers; by default that of standard SQL.
+        label : label, optional
+            Whose probability; by default the positive one of two. Of more classes one must be named.
 
         Returns
         -------
@@ -528,7 +616,7 @@ class Estimate:
             Computed in double precision; equal to :meth:`probability` to 1e-12. A vote that is no
             label, NULL among them, counts as missing.
         """
-        return self._labeller().sql(dialect)
+        return self._labeller().sql(dialect, label)
 
     def _labeller(self) -> Labeller:
         why_not = "" if self._choice is not None else self._why_not()
@@ -548,7 +636,8 @@ class Estimate:
         """
         choice = self._choice
         known = choice is not None
-        determined = choice is not None and choice.spread is not None
+        two = known and len(self.classes) == 2
+        determined = two and choice is not None and choice.spread is not None
         return {
             "format": FORMAT,
             "version": VERSION,
@@ -557,9 +646,10 @@ class Estimate:
             "classes": list(self.classes),
             "items": self.items,
             "patterns": self.patterns,
-            "prevalence": self.prevalence if known else None,
+            "sample": self.sample,
+            "prevalence": self.prevalence if two else None,
             "prevalence_interval": self.interval("prevalence").tolist() if determined else None,
-            "imbalance": self.imbalance if known else None,
+            "imbalance": self.imbalance if two else None,
             "converged": self.converged,
             "verdict": {
                 "level": self.verdict.level,
@@ -572,6 +662,7 @@ class Estimate:
             "effective_number": self.effective_number if known else None,
             "alarm": None if self._alarm is None else plain_alarm(self._alarm),
             "class_probabilities": self.class_probabilities.tolist() if known else None,
+            "class_probabilities_missed": self.missed,
             "confusion": self.confusion.tolist() if known else None,
             "model": None if choice is None else plain_choice(choice),
             "vector": None if self._vector is None else self._vector.tolist(),
@@ -622,6 +713,7 @@ def _revived(kept: dict[str, Any]) -> Estimate:
         level=kept["level"],
         items=kept["items"],
         patterns=kept["patterns"],
+        sample=kept.get("sample"),
         votes=tuple(row["votes"] for row in rows),
         notes=tuple(row["note"] for row in rows),
         converged=kept["converged"],
@@ -630,5 +722,6 @@ def _revived(kept: dict[str, Any]) -> Estimate:
         _choice=choice,
         _alarm=None if kept["alarm"] is None else revived_alarm(kept["alarm"]),
         _vector=optional_array(kept["vector"]),
+        missed=float(kept.get("class_probabilities_missed", 0.0)),
         origin=revived_origin(kept.get("origin")),
     )

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labelfree._again import READING, read_again
-from labelfree._consensus import Rule, answer
+from labelfree._consensus import Rule, answer, given_back
 from labelfree._errors import NotIdentifiedError, counted, warn
 from labelfree._tally import Tally
 from labelfree._votes import Label
@@ -78,8 +78,8 @@ class Rival:
         Returns
         -------
         same kind as `votes`
-            (n,) array for an array of two classes, (n, K) for more; a table of two classes comes
-            back with ``probability`` added.
+            (n,) array for an array of two classes, (n, K) for more; a table comes back with
+            ``probability`` added, or a column for each of more than two classes.
         """
         if self.confusion is None:
             raise NotIdentifiedError(
@@ -95,15 +95,19 @@ class Rival:
             reading=self.reading,
             given=reading,
         )
-        beside = self.confusion is not None and len(self.classes) == 2 and checked.keeps_table
+        beside = self.confusion is not None and checked.keeps_table
         answers = answer(
-            self._rule.of(order), checked, label=label, probability=beside or not label
+            self._rule.of(order),
+            checked,
+            label=label,
+            probability=beside or not label,
+            of_label=label,
         )
         if answers.unvoted:
             warn(
                 f"{counted(answers.unvoted, 'item')} had no vote at all; the answer there is the same for all of them."
             )
-        return checked.give_back(answers.labels, answers.probabilities)
+        return given_back(answers, checked)
 
 
 def rival_of(

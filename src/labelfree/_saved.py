@@ -53,7 +53,7 @@ def plain_choice(choice: Choice) -> dict[str, Any]:
         "converged": choice.converged,
         "slope": choice.slope,
         "gold": choice.gold,
-        "curve": [part.tolist() for part in choice.curve],
+        "curve": None if choice.curve is None else [part.tolist() for part in choice.curve],
         "doubt": _plain_doubt(choice.doubt),
         "residuals": None if choice.residuals is None else choice.residuals.tolist(),
     }
@@ -62,7 +62,7 @@ def plain_choice(choice: Choice) -> dict[str, Any]:
 def revived_choice(kept: dict[str, Any]) -> Choice:
     """Read what :func:`plain_choice` wrote."""
     spread, rule = kept["spread"], kept["rule"]
-    prevalences, sensitivity, specificity = (_array(part) for part in kept["curve"])
+    curve = None if kept["curve"] is None else [_array(part) for part in kept["curve"]]
     return Choice(
         kept["dependence"],
         Model(_array(kept["class_probabilities"]), _array(kept["confusion"])),
@@ -86,7 +86,7 @@ def revived_choice(kept: dict[str, Any]) -> Choice:
         tuple(tuple(group) for group in kept["groups"]),
         kept["converged"],
         float(kept["slope"]),
-        (prevalences, sensitivity, specificity),
+        None if curve is None else (curve[0], curve[1], curve[2]),
         kept["gold"],
         optional_array(kept["doubt"]),
         optional_array(kept.get("residuals")),

@@ -12,29 +12,34 @@ K (K − 1), the number of its cells off the diagonal: of two classes, a half; o
 as so many cells are the less known, and shared errors take a common matrix astray.
 `benchmarks/consensus_choice.py` compares the shapes on real votes.
 
-The same search, with every vote's log-odds flattened by a slope below 1, labels items whose difficulty
-makes classifiers err together: a vote that is not worth a whole independent one counts as less, also
-while the rates are being found.
+Items are of two types, as real classifiers err together on hard items: see the room of item types.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from labelfree._latent_class import FLOOR, Model, Prior, class_shares
-from labelfree._products import Block, Blocks
-from labelfree._starts import majority_counts
+from labelfree._item_types import TypeCounts, Types, common_accuracy, expect_types, leap
+from labelfree._latent_class import FLOOR, Model, Prior
+from labelfree._products import Blocks
+from labelfree._starts import Row, holding, majority_counts, with_known
 
 Array = NDArray[np.float64]
 
 PULL = 0.5  # of the likeliest, on own accuracies: on real votes too strong a pull cost more than too weak
 MIDDLE, SPREAD = 10.0, 1.5  # of a strength: log c ~ N(log 10, 1.5²)
 STRENGTHS = np.exp(np.linspace(np.log(0.5), np.log(2000.0), 25))  # that are tried
-OFTEN = 10  # rounds in which the strength is looked up anew; after these, in every tenth
-STILL = 1e-5  # largest change of a probability in a round that counts as standing still
+MOST_ROUNDS = 500  # of EM
+OFTEN = (
+    10  # rounds in which the strength is looked up anew, without leaps; after these, in every tenth
+)
+WORSE = 2.0  # times as large a change as before a leap, from which the search goes back
+LATEST = 100  # round in which it is looked up: it is one of a few, and might go to and fro for ever
+STILL = 1e-4  # largest change of a probability in a round that counts as standing still
 LEAST_ABOVE_CHANCE = 1.2  # times 1 / K: the pool's accuracy is at least this
 EXTREME = 1e-3  # an accuracy in the prior is this far from 0 and 1
 SILENT = 0.5  # share of the votes from classifiers with one label only that makes silence their other vote
@@ -47,17 +52,27 @@ class Shared:
     Attributes
     ----------
     model : Model
-        Where the search stood when it ended.
+        Class probabilities and confusion matrices over the items of both types.
     prior : Prior
+        That the search ended with.
+    types : Types
+        Where the search stood when it ended.
+    log_likelihood : float
+        Of the votes, before the last round.
     strength : float
         c, pseudo-votes a row.
+    pull : float
+        Votes that the pool's accuracy weighs beside a classifier's own.
     rounds : int
     converged : bool
     """
 
     model: Model
     prior: Prior
+    types: Types
+    log_likelihood: float
     strength: float
+    pull: float
     rounds: int
     converged: bool
 
@@ -66,10 +81,11 @@ def shared(
     blocks: Blocks,
     start: Model,
     *,
-    slope: float = 1.0,
     weight: float = 1.0,
     class_probabilities: Array | None = None,
-    most_rounds: int = 100,
+    fixed: Mapping[Row, Array] | None = None,
+    believed: Mapping[Row, Array] | None = None,
+    most_rounds: int = MOST_ROUNDS,
 ) -> Shared:
     """Search for the posterior mode, and look up the prior on the way.
 
@@ -78,12 +94,14 @@ def shared(
     blocks : Blocks
     start : Model
         Where the search starts: the majority's, where nothing speaks for another.
-    slope : float
-        By which every vote's log-odds are flattened; 1 leaves them as they are.
     weight : float
         Multiplies the pseudo-votes.
     class_probabilities : (K,) array, optional
         Where they are known.
+    fixed : mapping of (place, true class) to (K,) arrays, optional
+        Rows of confusion matrices that are known.
+    believed : mapping of (place, true class) to (K,) arrays, optional
+        Pseudo-counts of single rows, in place of the pool's.
     most_rounds : int
         Of EM.
 
@@ -109,22 +127,39 @@ def shared(
     >>> bool(found.model.confusion[0, 1, 1] > 0.9)
     True
     """
-    pool = _Pool(blocks, weight)
+    pool, fixed, believed = _Pool(blocks, weight), fixed or {}, believed or {}
     if class_probabilities is None and pool.silent.any():
         class_probabilities = np.full(pool.classes, 1.0 / pool.classes)
-    model, strength, rounds, still = start, MIDDLE, 0, False
+    alike = np.repeat(pool.silent[:, None], pool.classes, axis=1)
+    for place in (*fixed, *believed):
+        alike[place] = True
+    types = Types.start(holding(start, class_probabilities, fixed), alike)
     prior = Prior.flat(pool.classifiers, pool.classes, 0.0)
+    model, strength, log_likelihood, rounds, still = types.marginal(), MIDDLE, -np.inf, 0, False
+    path, safe, before = [types], types, np.inf
     while rounds < most_rounds and not still:
-        of_classes, of_votes = _expected(blocks, model, slope)
-        mean = pool.mean(of_votes)
-        if rounds < OFTEN or rounds % OFTEN == 0:
-            strength = pool.strength(of_votes, mean)
-        prior = pool.prior(mean, strength, known=class_probabilities is not None)
-        new = _maximised(of_classes, pool.own(of_votes), prior, class_probabilities)
-        change = np.max(np.abs(new.confusion - model.confusion), initial=0.0)
-        still = bool(change <= STILL)
-        model, rounds = new, rounds + 1
-    return Shared(model, prior, strength, rounds, still)
+        counts = expect_types(blocks, types)
+        mean = pool.mean(counts.own)
+        if rounds < OFTEN or (rounds % OFTEN == 0 and rounds <= LATEST):
+            strength = pool.strength(counts.own, mean)
+        prior = pool.prior(mean, strength)
+        prior = with_known(prior, class_probabilities, fixed, believed)
+        new = _maximised(counts, types, pool.own(counts.own), prior, class_probabilities, fixed)
+        # The types may still drift where votes do not tell them apart; the answer is what counts.
+        model, old = new.marginal(), types.marginal()
+        change = float(np.max(np.abs(model.confusion - old.confusion), initial=0.0))
+        still = change <= STILL
+        log_likelihood, rounds = counts.log_likelihood, rounds + 1
+        if change > WORSE * before and len(path) == 1:  # the leap led astray
+            new, change = safe, np.inf
+        types, path, before = new, [*path, new], change
+        if rounds < OFTEN:
+            path = [types]
+        elif len(path) == 3 and not still:
+            safe, types = types, leap(path)
+            path = [types]
+    model = holding(model, class_probabilities, fixed)  # to the last bit
+    return Shared(model, prior, types, log_likelihood, strength, pool.pull, rounds, still)
 
 
 class _Pool:
@@ -137,7 +172,7 @@ class _Pool:
         one_label = (votes > 0).sum(axis=1) == 1
         share = votes[one_label].sum() / max(votes.sum(), 1.0)
         self.silent = one_label if share > SILENT else np.zeros(len(votes), dtype=bool)
-        self.of_classes = np.full(self.classes, weight)
+        self.of_classes, self.pull = np.full(self.classes, weight), 0.0
         # Silent classifiers agree with themselves under any model: the majority tells how right they are.
         self.accuracy = _accuracy(majority_counts(blocks)[1]) if self.silent.any() else None
 
@@ -152,12 +187,12 @@ class _Pool:
         pooled = min(max(pooled, LEAST_ABOVE_CHANCE / classes), 1.0 - EXTREME)
         right = _right(own)
         hits = np.stack([right, own.sum(axis=(1, 2)) - right], axis=1)[:, None]
-        drawn = PULL * _likeliest(hits, np.array([[[pooled, 1.0 - pooled]]]))
+        self.pull = drawn = PULL * _likeliest(hits, np.array([[[pooled, 1.0 - pooled]]]))
         accuracy = (right + drawn * pooled) / (hits.sum(axis=(1, 2)) + drawn)
         symmetric = _symmetric(np.clip(accuracy, EXTREME, 1.0 - EXTREME), classes)
         common = own.sum(axis=0) + classes * _symmetric(np.array([pooled]), classes)[0]
         common /= common.sum(axis=1, keepdims=True)
-        share = 1.0 / (classes * (classes - 1))
+        share = common_share(classes)
         return np.asarray((1.0 - share) * symmetric + share * common)
 
     def strength(self, votes: Array, mean: Array) -> float:
@@ -167,15 +202,19 @@ class _Pool:
             return MIDDLE
         return _likeliest(votes[told], mean[told])
 
-    def prior(self, mean: Array, strength: float, *, known: bool) -> Prior:
+    def prior(self, mean: Array, strength: float) -> Prior:
         """As pseudo-counts; the rows of silent classifiers stay at their mean."""
         fixed = np.repeat(self.silent[:, None], self.classes, axis=1)
         return Prior(
             self.of_classes,
             self.weight * strength * mean,
-            known,
-            fixed if fixed.any() else None,
+            fixed_rates=fixed if fixed.any() else None,
         )
+
+
+def common_share(classes: int) -> float:
+    """Weight of the common matrix in the prior's mean."""
+    return 1.0 / (classes * (classes - 1))
 
 
 def label_counts(blocks: Blocks) -> Array:
@@ -184,28 +223,25 @@ def label_counts(blocks: Blocks) -> Array:
     return np.asarray(votes)
 
 
-def _expected(blocks: Blocks, model: Model, slope: float) -> tuple[Array, Array]:
-    """Expected items of every class, (K,), and votes, (m, K, K), under flattened votes."""
-    tables, log_prior = slope * model.tables(), model.log_prior()
-
-    def work(block: Block) -> tuple[Array, Array]:
-        _, shares = class_shares(block, tables, log_prior)
-        weighted = shares * block.counts[:, None]
-        return weighted.sum(axis=0), block.gather(weighted)
-
-    of_classes, of_votes = blocks.total(work)
-    return of_classes, np.maximum(of_votes.transpose(0, 2, 1), 0.0)
-
-
 def _maximised(
-    of_classes: Array, of_votes: Array, prior: Prior, class_probabilities: Array | None
-) -> Model:
-    classes = of_classes + prior.classes
-    votes = of_votes + prior.confusion
-    return Model(
-        classes / classes.sum() if class_probabilities is None else class_probabilities,
-        votes / votes.sum(axis=2, keepdims=True),
-    )
+    counts: TypeCounts,
+    types: Types,
+    own: Array,
+    prior: Prior,
+    class_probabilities: Array | None,
+    fixed: Mapping[Row, Array],
+) -> Types:
+    """M-step: expected counts plus pseudo-counts, as probabilities; what is known stays."""
+    items = counts.items + prior.classes
+    if class_probabilities is None:
+        shares = items / items.sum()
+    else:
+        shares = items / items.sum(axis=0) * class_probabilities
+    votes = own + prior.confusion
+    rates = votes / votes.sum(axis=2, keepdims=True)
+    for place, row in fixed.items():
+        rates[place] = row
+    return Types(shares, rates, common_accuracy(counts.common), types.alike)
 
 
 def _right(votes: Array) -> Array:

@@ -18,6 +18,8 @@ Row = dict[str, Any]
 Figures = Mapping[str, tuple[Array | None, Array | None]]  # a name, its values, their ends
 
 RATES = ("sensitivity", "specificity", "balanced_accuracy")
+RATES_OF_CLASSES = ("accuracy", "balanced_accuracy")
+WITHOUT_ENDS = {"balanced_accuracy": "balanced"}  # shown short, to fit into 80 columns
 SHOWN_CLASSIFIERS = 20
 
 
@@ -43,24 +45,26 @@ def text_of(
     items: float,
     classes: Sequence[Label],
     method: str,
+    rates: Sequence[str],
 ) -> str:
     """Write the table of the classifiers, what is said of the whole, and the verdict."""
     shown = rows[:SHOWN_CLASSIFIERS]
     width = max(10, *(len(row["classifier"]) for row in shown))
+    of_what = f"{classes[1]!r} positive" if len(classes) == 2 else f"{len(classes)} classes"
     headline = (
         f"{counted(len(rows), 'classifier')} on {_number(items)} items, "
-        f"{classes[1]!r} positive, method {method!r}"
+        f"{of_what}, method {method!r}"
     )
-    lines = [
-        headline,
-        f"{'classifier':<{width}}  {'sensitivity':<18}  {'specificity':<18}  balanced",
-    ]
+    heads = "  ".join(f"{WITHOUT_ENDS.get(rate) or f'{rate:<18}'}" for rate in rates)
+    lines = [headline, f"{'classifier':<{width}}  {heads}"]
     for row in shown:
-        cells = "  ".join(f"{with_interval(row, rate):<18}" for rate in RATES[:2])
-        balanced = _figure(row["balanced_accuracy"])
-        lines.append(
-            f"{row['classifier']:<{width}}  {cells}  {balanced:>8}  {row['note']}".rstrip()
+        cells = "  ".join(
+            f"{_figure(row[rate]):>8}"
+            if rate in WITHOUT_ENDS
+            else f"{with_interval(row, rate):<18}"
+            for rate in rates
         )
+        lines.append(f"{row['classifier']:<{width}}  {cells}  {row['note']}".rstrip())
     if len(rows) > len(shown):
         lines.append(f"… and {len(rows) - len(shown)} more; see .table()")
     lines.extend(whole)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 from numpy.typing import NDArray
 
-from labelfree._latent_class import Model, expect
+from labelfree._latent_class import Model, Prior, expect
 from labelfree._products import Block, Blocks
 
 Array = NDArray[np.float64]
+Row = tuple[int, int]  # a row of the confusion matrices: (place of the classifier, true class)
 
 BESIDE = 10.0  # votes that the majority's rate counts for beside a classifier's own
 LEAST = 1e-6  # of a rate or a class to start from: EM never leaves zero
@@ -71,3 +74,35 @@ def start_of_diagonals(
     wrong = np.where(off, expect(blocks, Model(shares, rough)).votes.clip(0.0) + LEAST, 0.0)
     wrong *= (1.0 - inside)[:, :, None] / wrong.sum(axis=2, keepdims=True)
     return Model(shares, np.where(off, wrong, inside[:, :, None]))
+
+
+def with_known(
+    prior: Prior,
+    class_probabilities: Array | None,
+    fixed: Mapping[Row, Array],
+    believed: Mapping[Row, Array],
+) -> Prior:
+    """Lay what is known of classes and single rows over a prior."""
+    confusion = prior.confusion.copy()
+    known = np.zeros(confusion.shape[:2], dtype=bool)
+    if prior.fixed_rates is not None:
+        known |= prior.fixed_rates
+    for place, row in believed.items():
+        confusion[place] = row
+    for place in fixed:
+        known[place] = True
+    return Prior(
+        prior.classes,
+        confusion,
+        prior.fixed_classes or class_probabilities is not None,
+        known if known.any() else None,
+    )
+
+
+def holding(model: Model, class_probabilities: Array | None, fixed: Mapping[Row, Array]) -> Model:
+    """Put what is known in its place."""
+    confusion = model.confusion.copy()
+    for place, row in fixed.items():
+        confusion[place] = row
+    classes = model.class_probabilities if class_probabilities is None else class_probabilities
+    return Model(np.asarray(classes, dtype=np.float64), confusion)

@@ -19,12 +19,13 @@ from numpy.typing import ArrayLike, NDArray
 from labelfree._arrays import check_size
 from labelfree._batches import Gathered, in_batch, is_text_file, numbered, pieces_of
 from labelfree._counting import Counts, count_dense, merged_dense, merged_sparse
+from labelfree._engine_wide import REPEATING
 from labelfree._errors import OptionsError, VotesError, counted, listed
 from labelfree._labels import asked_classes, look_at_labels
-from labelfree._large_files import LargeFile, is_large, paths_in, with_types
+from labelfree._large_files import LargeFile, is_large, paths_in, scanned_if_wide, with_types
 from labelfree._patterns import Shape, Words, codes_of_words, words_of_codes
 from labelfree._tally_file import FORMAT, VERSION, is_tally_file, read_tally, write_tally
-from labelfree._votes import Label, UnexpectedLabelError, Votes, read_votes
+from labelfree._votes import Label, UnexpectedLabelError, Votes, Whole, read_votes
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -51,12 +52,15 @@ class Tally:
         Dense patterns as bits (see the room of patterns); sparse ones as class code + 1.
     counts : (P,) array of float
         Positive. Whole numbers are counts of items; others are read as exact frequencies.
+    whole : Whole, optional
+        Where the patterns are those of a sample: what is known of all items.
     """
 
     classifiers: tuple[str, ...]
     classes: tuple[Label, ...]
     patterns: Words | csr_array = field(repr=False)
     counts: Counts = field(repr=False)
+    whole: Whole | None = field(default=None, repr=False)
 
     @classmethod
     def from_codes(
@@ -168,6 +172,7 @@ class Tally:
         ----------
         path : str or path
         """
+        self._check_whole("save")
         write_tally(path, (self.classifiers, self.classes, self.patterns, self.counts))
 
     @classmethod
@@ -200,6 +205,15 @@ class Tally:
     def items(self) -> float:
         """Sum of the counts."""
         return float(self.counts.sum())
+
+    @property
+    def stands_for(self) -> float:
+        """Number of items, of which these may be a sample."""
+        return self.items if self.whole is None else self.whole.items
+
+    def alone(self) -> Tally:
+        """Return the patterns by themselves, without what is known of the items beyond them."""
+        return self if self.whole is None else replace(self, whole=None)
 
     @cached_property
     def sample_size(self) -> float:
@@ -273,7 +287,16 @@ class Tally:
             )
         return replace(rest, patterns=rest.patterns[kept], counts=rest.counts[kept])
 
+    def _check_whole(self, what: str) -> None:
+        if self.whole is not None:
+            raise VotesError(
+                f"Expected a tally of all items to {what}, got a sample of {self.items:,.0f} of {self.whole.items:,.0f}, as its "
+                "classifiers are too many to count every pattern; name fewer with classifiers=, or count parts with Tally.from_batches."
+            )
+
     def _check_alike(self, other: Tally, what: str) -> None:
+        for each in (self, other):
+            each._check_whole(what)
         if set(self.classifiers) != set(other.classifiers) or set(self.classes) != set(
             other.classes
         ):
@@ -328,6 +351,8 @@ class Tally:
 
     def __repr__(self) -> str:
         size = int(self.items) if np.isfinite(self.sample_size) else f"{self.items:g}"
+        if self.whole is not None:
+            size = f"a sample of {size} of {int(self.whole.items)}"
         return (
             f"Tally: {size} votes patterns of {len(self.classifiers)} classifiers, {len(self)} of them distinct; "
             f"classes {listed(self.classes)}"
@@ -433,7 +458,7 @@ def count_votes(votes: Votes) -> Tally:
     """Count the patterns of checked votes."""
     if isinstance(votes.columns, np.ndarray | tuple):
         patterns, counts = count_dense(votes)
-        return Tally(votes.classifiers, votes.classes, patterns, counts)
+        return Tally(votes.classifiers, votes.classes, patterns, counts, votes.whole)
     merged_votes = merged_sparse(votes.columns, np.ones(votes.items))
     return Tally(votes.classifiers, votes.classes, *merged_votes)
 
@@ -532,11 +557,20 @@ def _union(tallies: Sequence[Tally]) -> Tally:
     return _together(tallies, tuple(classifiers), tuple(classes))
 
 
-def tally_files(paths: Sequence[str | os.PathLike[str]], **options: Any) -> Tally:
-    """Add up files: tallies as they are, and votes counted with the classes of the tallies, where there are any."""
+def tally_files(
+    paths: Sequence[str | os.PathLike[str]], *, whole: bool = False, **options: Any
+) -> Tally:
+    """Add up files: tallies as they are, and votes counted with the classes of the tallies, where there are any.
+
+    With `whole` every pattern is counted, where of many classifiers on very many items a sample would do.
+    """
     paths = paths_in(list(paths)) or []
     kept = [Tally.load(path) for path in paths if is_tally_file(path)]
     others = [path for path in paths if not is_tally_file(path)]
+    if not (whole or kept) and options.get("classifier") is None and options.get("vote") is None:
+        lazy = scanned_if_wide(others, REPEATING)
+        if lazy is not None:
+            return tally(lazy, **options)
     if others:
         if kept and options.get("classes") is None and options.get("positive") is None:
             options = {**options, "classes": kept[0].classes}

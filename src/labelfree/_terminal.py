@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, Any
 
 from labelfree._comparison import Change, Comparison, change_words, p_words
 from labelfree._drift import Drift, Shift
-from labelfree._errors import NotIdentifiedError, counted
+from labelfree._errors import counted
 from labelfree._labelling import Labelled
 from labelfree._panel import Panel
 from labelfree._plan import Plan
 from labelfree._requirements import Check, found_words
 from labelfree._result import Estimate
-from labelfree._shown import RATES
 from labelfree._tally import Tally
+from labelfree._view import short
 from labelfree.simulate import Simulated
 
 if TYPE_CHECKING:
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 NARROWEST = 80  # columns; in a narrower terminal lines break, where Rich would drop figures
+MOST_PERIODS = 3  # whose rates stand side by side in 80 columns
+WIDEST_LABEL = 16  # of a confusion matrix
 LEVEL_COLOURS = {"sound": "green", "caution": "yellow", "unidentified": "red"}
 
 # Prevalences that a table of 80 columns has room for; estimates know the rates at each of them.
@@ -38,8 +40,8 @@ ASSUMED = (0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95)
 
 # Arguments that errors and verdicts may name, and that are options of the command line.
 OPTIONS = (
-    *("by", "classifier", "classifiers", "copies", "copying", "dependence", "duplicates", "gold"),
-    *("item", "items"),
+    *("by", "classes", "classifier", "classifiers", "copies", "copying", "dependence"),
+    *("duplicates", "gold", "item", "items"),
     *("known", "level", "method", "missing", "positive", "prevalence", "prior", "rule", "seed"),
     *("sensitivity", "specificity", "vector", "vote", "width"),
 )
@@ -62,20 +64,23 @@ def show_estimate(found: Estimate) -> None:
     """Print the table with its intervals, what else was found, and the verdict."""
     rows = found.table()
     noted = any(row["note"] for row in rows)
-    headers = ("classifier", "votes", "sensitivity", "specificity", "balanced")
+    headers = ("classifier", "votes", *found.rates[:-1], "balanced")
     table = _table((*headers, "note") if noted else headers)
     for row in rows:
         table.add_row(
             printable(row["classifier"]),
             _count(row["votes"]),
-            *(_with_interval(row, rate) for rate in ("sensitivity", "specificity")),
+            *(_with_interval(row, rate) for rate in found.rates[:-1]),
             _figure(row["balanced_accuracy"]),
             *([row["note"]] if noted else []),
         )
     out = _console()
+    two = len(found.classes) == 2
+    of_what = (
+        f"positive is {printable(found.classes[-1])}" if two else f"{len(found.classes)} classes"
+    )
     out.print(
-        f"{counted(len(rows), 'classifier')} on {_count(found.items)} items; "
-        f"positive is {printable(found.classes[-1])}; method {found.method}\n"
+        f"{counted(len(rows), 'classifier')} on {_count(found.items)} items; {of_what}; method {found.method}\n"
     )
     out.print(table)
     _show_whole(out, found)
@@ -83,17 +88,22 @@ def show_estimate(found: Estimate) -> None:
 
 
 def _show_whole(out: Console, found: Estimate) -> None:
-    """Print what is not of one classifier alone: prevalence, effective number, groups."""
+    """Print what is not of one classifier alone: prevalence or classes, effective number, groups."""
+    two = len(found.classes) == 2
     if found.verdict.level == "unidentified":
-        out.print(f"\nprevalence {_figure(None)}")
+        out.print(f"\n{'prevalence' if two else 'class probabilities'} {_figure(None)}")
         return
-    share: dict[str, float | None] = {"prevalence": found.prevalence}
-    try:
-        share["prevalence_low"], share["prevalence_high"] = found.interval("prevalence").tolist()
-    except NotIdentifiedError:  # the verdict says why
-        share["prevalence_low"] = share["prevalence_high"] = None
-    out.print(f"\nprevalence {_with_interval(share, 'prevalence')}")
-    if share["prevalence_low"] is not None:
+    shares = found.shares()
+    out.print()
+    if two:
+        out.print(f"prevalence {_with_interval(shares[0][1], 'share')}")
+    else:
+        table = _table(("class", "probability"))
+        for label, (_, share) in zip(found.classes, shares, strict=True):
+            table.add_row(printable(label), _with_interval(share, "share"))
+        out.print(table)
+        out.print()
+    if shares[0][1]["share_low"] is not None:
         out.print(f"in parentheses: {_percent(found.level)} intervals")
     number = f"{found.effective_number:.1f} of {len(found.classifiers)}"
     out.print(f"effective number of classifiers: {number}")
@@ -126,6 +136,27 @@ def show_by_prevalence(found: Estimate) -> None:
     out = _console()
     out.print("\nsensitivity/specificity, if the prevalence were\n")
     out.print(table)
+
+
+def show_confusion(found: Estimate) -> None:
+    """Print each classifier's confusion matrix in percent, a row a true class; long ones in parts."""
+    if found.verdict.level == "unidentified":
+        return
+    labels = [printable(label) for label in found.classes]
+    most = max(map(len, labels))
+    wide = max(4, min(most, WIDEST_LABEL))
+    row_head = max(min(most, WIDEST_LABEL), len("true class"))
+    per_part = max(1, (NARROWEST - row_head - 2) // (wide + 1))
+    out = _console()
+    out.print("\nof 100 items of a true class (row), how many are given each label (column)")
+    for name, matrix in zip(found.classifiers, found.confusion, strict=True):
+        out.print(f"\n{printable(name)}")
+        for first in range(0, len(labels), per_part):
+            part = slice(first, first + per_part)
+            table = _table(("true class", *(short(label, wide) for label in labels[part])))
+            for label, row in zip(labels, matrix[:, part].tolist(), strict=True):
+                table.add_row(short(label, row_head), *(f"{100 * value:.0f}" for value in row))
+            out.print(table)
 
 
 def show_plan(planned: Plan) -> None:
@@ -226,17 +257,21 @@ def show_comparison(compared: Comparison) -> None:
     out = _console()
     before, now = (_count(each) for each in compared.items)
     out.print(f"now, and the change with its standard error; {before} items before, {now} now\n")
-    table = _table(
-        ("classifier", *(rate.replace("_", " ").removesuffix(" accuracy") for rate in RATES))
-    )
-    cells: dict[str, list[str]] = {}
+    cells: dict[str, dict[str, str]] = {}
+    whole = []
     for each in compared.changes:
-        if each.classifier is not None:
-            cells.setdefault(each.classifier, []).append(_change(each))
-    for name, row in cells.items():
-        table.add_row(printable(name), *row)
-    out.print(table)
-    out.print(f"\nprevalence {_change(compared.changes[-1])}")
+        if each.classifier is None:
+            whole.append(f"{printable(each.quantity)} {_change(each)}")
+        else:
+            cells.setdefault(each.classifier, {})[each.quantity] = _change(each)
+    if cells:
+        rates = next(iter(cells.values()))
+        heads = (rate.replace("balanced_accuracy", "balanced") for rate in rates)
+        table = _table(("classifier", *heads))
+        for name, row in cells.items():
+            table.add_row(printable(name), *row.values())
+        out.print(table)
+    out.print("\n" + "\n".join(whole))
     for word, names in (("came", compared.came), ("went", compared.went)):
         if names:
             line = f"{word}: {', '.join(map(printable, names))}"
@@ -265,11 +300,13 @@ def show_drift(found: Drift) -> None:
     out.print(textwrap.fill(f"periods: {items}", out.width, subsequent_indent="  ") + "\n")
     table = _table(("classifier", "sensitivity", "specificity", "corrected p"))
     for each in found.classifiers:
-        cells = [" ".join(map(_figure, values)) for values in each.values.values()]
+        cells = map(_course, each.values.values())
         table.add_row(printable(each.classifier), *cells, _chance(each))
     out.print(table)
-    values = " ".join(map(_figure, found.prevalence.values["prevalence"]))
+    values = _course(found.prevalence.values["prevalence"])
     out.print(f"\nprevalence {values}  {_chance(found.prevalence)}")
+    if len(found.periods) > MOST_PERIODS:
+        out.print("shown: the first and the last period; --json has them all")
     if found.p_value is not None:
         out.print(f"all rates together: {p_words(found.p_value)}")
     names = ", ".join(map(printable, found.drifted)) or "none"
@@ -277,6 +314,13 @@ def show_drift(found: Drift) -> None:
     out.print(textwrap.fill(line, out.width, subsequent_indent="  ", break_on_hyphens=False))
     for reason in found.reasons:
         out.print(_indented(printable(reason), out.width))
+
+
+def _course(values: Sequence[float | None]) -> str:
+    """``0.653 0.540 0.764``, one a period; the first and the last where there are many."""
+    if len(values) > MOST_PERIODS:
+        return f"{_figure(values[0])} … {_figure(values[-1])}"
+    return " ".join(map(_figure, values))
 
 
 def _chance(each: Shift) -> str:

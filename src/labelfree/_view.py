@@ -26,6 +26,9 @@ Row = dict[str, Any]
 MOST_IN_MAP = 30  # classifiers whose names can be read beside a map of pairs
 MOST_LISTED = 8  # pairs in a list
 NO_MORE = "unidentified"
+# A spread: the median, the middle half and the middle nine tenths.
+QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
+BANDS = ("lowest", "low", "median", "high", "highest")
 WORD_JOINER = "\u2060"  # takes no room
 
 
@@ -70,6 +73,11 @@ class Graded(Protocol):
     def class_probabilities(self) -> Array: ...
     @property
     def confusion(self) -> Array: ...
+    @property
+    def balanced_accuracy(self) -> Array: ...
+    @property
+    def rates(self) -> tuple[str, ...]: ...
+    def shares(self) -> list[tuple[str, Row]]: ...
     def interval(self, quantity: str, level: float | None = None) -> Array: ...
     def by_prevalence(self) -> list[Row]: ...
     def table(self) -> list[Row]: ...
@@ -146,10 +154,11 @@ def signed(value: float) -> str:
 
 
 def ends(low: float | None, high: float | None, places: int = 0) -> str:
-    """``78–84 %``, or nothing."""
+    """``78–84 %``; nothing where there is no interval, or none that the decimals show."""
     if low is None or high is None:
         return ""
-    return f"{100 * low:.{places}f}–{100 * high:.{places}f} %"
+    first, last = f"{100 * low:.{places}f}", f"{100 * high:.{places}f}"
+    return f"{first}–{last} %" if first != last else ""
 
 
 def with_ends(row: Mapping[str, Any], name: str, *, rough: bool = False) -> str:
@@ -164,7 +173,7 @@ def is_rough(estimate: Graded) -> bool:
     """Whether the rates are off by more than the intervals show."""
     return (
         is_identified(estimate)
-        and estimate.dependence == DIFFICULTY
+        and (estimate.dependence == DIFFICULTY or (estimate.alarm.raised and not estimate.groups))
         and estimate.verdict.level != "sound"
     )
 
@@ -304,22 +313,59 @@ def likelihood_rows(estimate: Graded) -> list[Row]:
     ]
 
 
-def confusion_rows(estimate: Graded, most: int | None = None) -> list[Row]:
-    """One row for each classifier, true class and vote."""
+def confusion_rows(estimate: Graded, places: Sequence[int]) -> list[Row]:
+    """One row for each true class and vote of the classifiers at these places."""
     labels = [harmless(label) for label in estimate.classes]
+    rough = is_rough(estimate)
+    low = high = None
+    if not is_binary(estimate) and estimate.table()[0]["balanced_accuracy_low"] is not None:
+        low, high = np.moveaxis(estimate.interval("confusion"), -1, 0)
+    rows: list[Row] = []
+    for order, place in enumerate(places):
+        name = harmless(estimate.classifiers[place])
+        for (true, voted), value in np.ndenumerate(estimate.confusion[place]):
+            row: Row = {"order": order, "classifier": name, "probability": float(value)}
+            row |= {"true": labels[true], "vote": labels[voted]}
+            row["kind"] = "right" if true == voted else "wrong"
+            if low is not None and high is not None:
+                at = (place, true, voted)
+                row |= {"probability_low": float(low[at]), "probability_high": float(high[at])}
+            said = with_ends(row, "probability", rough=rough)
+            row["said"] = (
+                f"{name}: of items that are {labels[true]}, {said} are called {labels[voted]}"
+            )
+            rows.append(row)
+    return rows
+
+
+def right_by_class(estimate: Graded) -> list[Row]:
+    """One row for each class and classifier: the share of the class that it calls right."""
+    labels = [harmless(label) for label in estimate.classes]
+    right = np.einsum("ikk->ik", estimate.confusion)
     return [
         {
-            "place": i,
-            "classifier": harmless(estimate.classifiers[i]),
-            "true": labels[true],
-            "vote": labels[voted],
-            "probability": float(value),
-            "said": f"{harmless(estimate.classifiers[i])}: of items that are {labels[true]}, "
-            f"{percent(float(value))} are called {labels[voted]}",
+            "classifier": harmless(name),
+            "true": label,
+            "probability": value,
+            "said": f"{harmless(name)}: calls {percent(value)} of {label} right",
         }
-        for i, table in enumerate(estimate.confusion[:most])
-        for true, row in enumerate(table)
-        for voted, value in enumerate(row)
+        for name, values in zip(estimate.classifiers, right.tolist(), strict=True)
+        for label, value in zip(labels, values, strict=True)
+    ]
+
+
+def bands_by_class(estimate: Graded) -> list[Row]:
+    """One row a class: how the classifiers' shares of right votes spread."""
+    right = np.einsum("ikk->ik", estimate.confusion)
+    cuts = np.quantile(right, QUANTILES, axis=0).T.tolist()
+    return [
+        {
+            "true": harmless(label),
+            "said": f"{label}: the middle classifier calls {percent(cut[2])} right, half of all "
+            f"{percent(cut[1])} to {percent(cut[3])}",
+        }
+        | dict(zip(BANDS, cut, strict=True))
+        for label, cut in zip(estimate.classes, cuts, strict=True)
     ]
 
 
@@ -330,7 +376,6 @@ def prevalence_bands(estimate: Graded) -> list[Row]:
     for rate in ("sensitivity", "specificity"):
         for assumed in prevalences:
             values = [row[rate] for row in rows if row["prevalence"] == assumed]
-            cut = np.quantile(values, [0.05, 0.25, 0.5, 0.75, 0.95]).tolist()
-            names = ("lowest", "low", "median", "high", "highest")
-            bands.append({"rate": rate, "prevalence": assumed} | dict(zip(names, cut, strict=True)))
+            cut = np.quantile(values, QUANTILES).tolist()
+            bands.append({"rate": rate, "prevalence": assumed} | dict(zip(BANDS, cut, strict=True)))
     return bands

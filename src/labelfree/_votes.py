@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from labelfree._arrays import GiveBack, from_array
+from labelfree._arrays import GiveBack, Whole, from_array
 from labelfree._columns import labels_in, labels_of, learn
 from labelfree._engine_long import counted_long
+from labelfree._engine_wide import counted_wide
 from labelfree._engines import counted_there, engine_table
 from labelfree._errors import OptionsError, VotesError, listed
 from labelfree._frames import ANSWER_COLUMNS, from_frame, is_array
@@ -74,6 +75,8 @@ class Votes:
         The classifiers as the long form names them, numbers as numbers; empty for the wide form.
     counts : (n,) array, optional
         Where the rows have been counted already: how many items each stands for.
+    whole : Whole, optional
+        Where the rows are a sample: what is known of all items.
     """
 
     classifiers: tuple[str, ...]
@@ -90,6 +93,7 @@ class Votes:
     may_hold: str = "named"
     classifier_keys: tuple[Any, ...] = ()
     counts: NDArray[np.float64] | None = None
+    whole: Whole | None = None
 
     def label_array(self) -> NDArray[Any]:
         """The classes as an array, in the type of the caller's own votes where that holds them."""
@@ -183,13 +187,19 @@ def read_votes(
         )
     else:
         item = None if item is None else str(item)
+        wide = None
         if there is not None:
-            table = counted_there(there, names, item)
-        elif is_array(votes):
-            table = from_array(votes, names, item)
+            wide = counted_wide(there, names, item, positive, classes, missing)
+        if wide is not None:
+            table, found = wide
         else:
-            table = from_frame(votes, names, item, apart)
-        found = learn(table.names, table.columns, positive, classes, missing, part=part)
+            if there is not None:
+                table = counted_there(there, names, item)
+            elif is_array(votes):
+                table = from_array(votes, names, item)
+            else:
+                table = from_frame(votes, names, item, apart)
+            found = learn(table.names, table.columns, positive, classes, missing, part=part)
     return Votes(
         table.names,
         found.classes,
@@ -205,6 +215,7 @@ def read_votes(
         found.may_hold,
         table.classifier_keys,
         table.counts,
+        table.whole,
     )
 
 
@@ -245,4 +256,4 @@ def _names(classifiers: Any) -> tuple[str, ...]:
     return names
 
 
-__all__ = ["ANSWER_COLUMNS", "GiveBack", "Label", "Votes", "plain_reading", "read_votes"]
+__all__ = ["ANSWER_COLUMNS", "GiveBack", "Label", "Votes", "Whole", "plain_reading", "read_votes"]

@@ -15,8 +15,9 @@ from labelfree._evidence import look_at_labels, look_at_values, look_at_votes
 from labelfree._imbalance import Imbalance, likelihood_imbalance, tensor_imbalance
 from labelfree._intervals import covariance_of_votes, jackknife
 from labelfree._latent_class import Fit, Model, Prior, fit
-from labelfree._moments import moments
+from labelfree._moments import moments, moments_of_all
 from labelfree._options import Facts, is_word
+from labelfree._origin import likelihood_curve
 from labelfree._products import Block, Blocks
 from labelfree._rank_one import RankOne, rank_one
 from labelfree._rates import clipped, rates, smallest_rate
@@ -30,11 +31,40 @@ from labelfree._verdict import (
     look_at_search,
     look_at_sign,
     look_at_unanimity,
+    look_for_signal,
 )
+from labelfree._walked import Walked
 
 Array = NDArray[np.float64]
 
 CLEAR = 0.25  # of the largest |v|: smaller entries do not vouch for the sign
+
+
+def walk_two(
+    findings: Findings,
+    walk: Walk,
+    *,
+    dependence: Any,
+    groups: Sequence[Sequence[int]],
+    level: float,
+) -> Walked:
+    """Go from the tally to the answer, and tell the verdict what was noticed."""
+    counted, seen = walk.blocks.tally, walk.of_all
+    size = counted.stands_for if np.isfinite(counted.sample_size) else counted.sample_size
+    look_for_signal(findings, seen, size, counted.classifiers)
+    if findings.fatal:
+        return Walked(None, None, seen.votes, seen.constant, converged=False)
+    choice, tested = walk.choose(dependence, groups)
+    look(findings, walk, choice, tested, level, asked=not is_word(dependence, "ignore"))
+    return Walked(
+        choice,
+        tested,
+        seen.votes,
+        seen.constant,
+        walk.converged and choice.converged,
+        walk.found.vector,
+        likelihood_curve(walk.blocks, walk.seen, walk.found.vector),
+    )
 
 
 class Walk:
@@ -54,7 +84,9 @@ class Walk:
         self.gold, self.turned = gold, False
         self.blocks = Blocks(counted)
         self.seen = moments(self.blocks)
-        self.found = self._signed(rank_one(self.seen, vector))
+        # Of a sample: the moments of all items, which the way to v and the spectral rates start from.
+        self.of_all = self.seen if counted.whole is None else moments_of_all(self.blocks)
+        self.found = self._signed(rank_one(self.of_all, vector))
         self.prior = _prior(counted, prior, facts, fixed_classes=prevalence is not None)
         self.imbalance: Imbalance | None = None
         # The part of the prior that the user knows; of a classifier without votes nothing else is.
@@ -85,6 +117,9 @@ class Walk:
             tested = alarm(self.blocks, self.seen, fitted, self.prior, self.covariance)
         # The moment methods model nothing; but gold labels calibrate under every method.
         models = self.method == "map" or self.gold is not None
+        believed = np.zeros((len(self.seen.mean), 2), dtype=bool)
+        for place in self.facts.believed:
+            believed[place] = True
         if groups or (models and tested.raised and is_word(dependence, "auto")):
             other, _ = self._spectral(self.blocks, "tensor")
             modelled = dependent(
@@ -97,14 +132,12 @@ class Walk:
                 prior=self.prior,
                 prevalence=self.prevalence,
                 groups=groups,
+                believed=believed,
             )
             if self.method == "map" or modelled.dependence == DIFFICULTY:
                 choice = modelled
         if self.gold is None:
             return choice, tested
-        believed = np.zeros((len(self.seen.mean), 2), dtype=bool)
-        for place in self.facts.believed:
-            believed[place] = True
         checked = calibrated(
             self.blocks, choice, fitted, self.gold, prior=self.prior, believed=believed
         )
@@ -123,10 +156,21 @@ class Walk:
         if self.method == "map":
             model, covariance = fitted.model, self.of_votes
         elif np.isfinite(size):
-            model, covariance = spectral, jackknife(spectral, self.blocks.tally, self._answer_of)
+            model, covariance = spectral, self._jackknifed(spectral)
         else:
             model, covariance = spectral, np.zeros((1 + 2 * len(self.seen.mean),) * 2)
-        return independent(fitted, model, covariance, self.seen, self.found.vector, size)
+        vector = self.found.vector
+        return independent(fitted, model, covariance, self.of_all, vector, size, self.prior)
+
+    def _jackknifed(self, spectral: Model) -> Array:
+        """Covariance of the spectral rates; of a sample, and so of fewer items than the moments are of."""
+        counted = self.blocks.tally
+        if counted.whole is None:
+            return jackknife(spectral, counted, self._answer_of)
+        alone = counted.alone()
+        covariance = jackknife(self._answer_of(alone), alone, self._answer_of)
+        of_all = self.method == "tensor" and counted.whole.cooccurrence is not None
+        return covariance * (counted.items / counted.stands_for if of_all else 1.0)
 
     def _answer_of(self, part: Tally) -> Model:
         return self._spectral(Blocks(part), self.method)[0]
@@ -136,7 +180,7 @@ class Walk:
     ) -> tuple[Model, Imbalance]:
         """Rates by way of v and the imbalance; what is known of them takes their place."""
         own = blocks is self.blocks
-        seen = self.seen if own else moments(blocks)
+        seen = self.of_all if own else moments(blocks)
         vector = self.found.vector if own else self._signed(rank_one(seen, self.vector)).vector
         if self.prevalence is not None:
             imbalance = Imbalance(2.0 * self.prevalence - 1.0, at_boundary=False, converged=True)

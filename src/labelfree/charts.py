@@ -12,11 +12,12 @@ Examples
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from labelfree._errors import LabelfreeError, OptionsError
+from labelfree._errors import LabelfreeError, OptionsError, listed
 from labelfree._layout import LETTER, area_of, equal_lines, named, worth_seeing
 from labelfree._style import (
     BLUE,
@@ -38,6 +39,7 @@ from labelfree._style import (
 from labelfree._view import (
     Graded,
     Row,
+    bands_by_class,
     confusion_rows,
     harmless,
     is_binary,
@@ -47,6 +49,7 @@ from labelfree._view import (
     prevalence_bands,
     prevalence_row,
     rate_rows,
+    right_by_class,
     short,
     signed,
     with_ends,
@@ -60,11 +63,10 @@ __all__ = ["by_prevalence", "confusion", "imbalance", "pairs", "rates"]
 MOST_CROSSES = 40  # classifiers whose intervals can be told apart
 MOST_LINES = 40
 MOST_MATRICES = 12
+MOST_SPELLED = 12  # classes of a matrix whose cells have room for numbers
 IMBALANCE_TITLE = "imbalance, and the prevalence that it stands for"
-FULL = (
-    2.0,
-    5.0,
-)  # times the bound: where the colour of a residual is full, at the least and the most
+LEAST_FULL = 2.0  # times the bound: no weaker residual has its full colour
+STRONG = 0.8  # of the pairs have weaker residuals than the one from which colours are full
 
 
 def rates(estimate: Graded) -> LayerChart:
@@ -130,20 +132,47 @@ def rates(estimate: Graded) -> LayerChart:
 
 
 def _rates_by_class(estimate: Graded) -> Any:
+    """One row a class: a point for each classifier, or how they spread where they are many."""
     alt = altair_or_reason()
-    rows = [row for row in confusion_rows(estimate) if row["true"] == row["vote"]]
-    order = [harmless(label) for label in estimate.classes]
-    chart = (
-        chart_of(rows)
-        .mark_circle(color=BLUE, size=60, opacity=0.9 if len(estimate.classifiers) < 30 else 0.4)
-        .encode(
-            alt.X("probability:Q", title="share of the class that is called right", **shares()),
-            alt.Y("true:N", title="true class", sort=order),
-            tooltip=["classifier:N", "true:N", alt.Tooltip("probability:Q", format=".0%")],
-            description="said:N",
-        )
-    )
-    return finished(alt.layer(chart), "Share of each class that is called right", height=None)
+    rows = bands_by_class(estimate)
+    step = min(30.0, max(12.0, 600 / len(rows)))
+    title = "share of the class that is called right"
+    axis = alt.Axis(labelLimit=130, labelFontSize=12 if step > 15 else 10)
+    order = [row["true"] for row in rows]
+    y = alt.Y("true:N", title=None, sort=order, axis=axis)
+
+    def x(field: str) -> Any:
+        return alt.X(f"{field}:Q", title=title, **shares())
+
+    base = chart_of(rows)
+    if len(estimate.classifiers) > MOST_CROSSES:
+        thick = 0.55 * step
+        layers = [
+            base.mark_bar(color=BLUE, opacity=0.15, size=thick, aria=False).encode(
+                x("lowest"), y, x2="highest:Q"
+            ),
+            base.mark_bar(color=BLUE, opacity=0.35, size=thick, aria=False).encode(
+                x("low"), y, x2="high:Q"
+            ),
+            base.mark_tick(color=ORANGE, thickness=3, size=thick).encode(
+                x("median"), y, description="said:N", tooltip=alt.Tooltip("said:N", title="spread")
+            ),
+        ]
+    else:
+        points = chart_of(right_by_class(estimate)).mark_circle(color=BLUE, size=60, opacity=0.6)
+        layers = [
+            base.mark_tick(color=ORANGE, thickness=2.5, size=0.7 * step, aria=False).encode(
+                x("median"), y
+            ),
+            points.encode(
+                x("probability"),
+                y,
+                tooltip=["classifier:N", "true:N", alt.Tooltip("probability:Q", format=".0%")],
+                description="said:N",
+            ),
+        ]
+    chart = alt.layer(*layers)
+    return finished(chart, "Share of each class that is called right", height=step * len(rows))
 
 
 def pairs(estimate: Graded) -> LayerChart:
@@ -168,9 +197,10 @@ def pairs(estimate: Graded) -> LayerChart:
             "There is no map of pairs: the votes leave nothing to test shared errors with; "
             "it takes four classifiers, and votes that determine every rate."
         )
-    largest = float(np.abs(found.residuals).max())
-    full = float(np.clip(largest, FULL[0] * found.bound, FULL[1] * found.bound))
     k = len(found.names)
+    # A few pairs of copies must not pale the rest, nor may a map of many strong pairs be one block.
+    strong = np.quantile(np.abs(found.residuals[np.triu_indices(k, 1)]), STRONG)
+    full = max(float(strong), LEAST_FULL * found.bound)
     cells = [
         {
             "one": str(i),
@@ -196,7 +226,8 @@ def pairs(estimate: Graded) -> LayerChart:
         "labelFontSize": 12 if k <= 15 else 10,
     }
     order = [str(place) for place in range(k)]
-    x = alt.X("one:O", sort=order, axis=alt.Axis(**axis, labelAngle=-60), scale=bands(step))
+    upright = -60 if k <= 15 else -90  # of many names, slanted ones would lie on each other
+    x = alt.X("one:O", sort=order, axis=alt.Axis(**axis, labelAngle=upright), scale=bands(step))
     y = alt.Y("other:O", sort=order, axis=alt.Axis(**axis), scale=bands(step))
     layers: list[Any] = [
         chart_of(cells)
@@ -212,7 +243,7 @@ def pairs(estimate: Graded) -> LayerChart:
                     orient="top",
                     symbolType="square",
                     labelLimit=300,
-                    columnPadding=24,
+                    columnPadding=44,
                     labelExpr="datum.value == 'more' ? 'agree more than quality explains' : 'agree less'",
                 ),
             ),
@@ -288,7 +319,7 @@ def imbalance(estimate: Graded) -> LayerChart:
     )
     y = alt.Y(
         "log_likelihood:Q",
-        title="fit of the votes (log-likelihood of an item)",
+        title="fit (log-likelihood of an item)",
         scale=alt.Scale(domain=[floor, top], nice=False, zero=False),
         axis=alt.Axis(tickCount=4),
     )
@@ -382,26 +413,30 @@ def _bands_of(rows: list[Row], rate: str, x: Any) -> list[Any]:
     ]
 
 
-def confusion(estimate: Graded) -> FacetChart:
-    """Chance of each vote given each true class, for the first twelve classifiers.
+def confusion(estimate: Graded, *, classifiers: Sequence[str] | None = None) -> FacetChart:
+    """Chance of each vote given each true class.
 
     Parameters
     ----------
     estimate : Estimate
+    classifiers : sequence of str, optional
+        Whose matrices to draw, in this order; by default the best twelve.
 
     Returns
     -------
     altair.FacetChart
-        One square a classifier; rows are true classes, columns votes, and every row sums to one.
+        One square a classifier; rows are true classes, columns votes, and every row sums to one. Blue
+        votes are right, orange ones wrong.
     """
     alt = altair_or_reason()
     refuse_unidentified(estimate)
-    rows = confusion_rows(estimate, MOST_MATRICES)
+    places = _places_of(estimate, classifiers)
+    rows = confusion_rows(estimate, places)
     labels = [harmless(label) for label in estimate.classes]
     small = len(labels) > 5
     axis = {"ticks": False, "domain": False, "labelLimit": 70, "grid": False}
     axis |= {"labelFontSize": 9 if small else 11}
-    side = max(120, 26 * len(labels))
+    side = min(400, max(120, 26 * len(labels)))
     upright = max(map(len, labels)) * len(labels) > side / LETTER
     base = alt.Chart().encode(
         alt.X(
@@ -412,26 +447,46 @@ def confusion(estimate: Graded) -> FacetChart:
         ),
         alt.Y("true:N", sort=labels, title="true class", axis=alt.Axis(**axis)),
     )
-    cell = base.mark_rect(color=BLUE).encode(
+    cell = base.mark_rect().encode(
+        color=alt.Color(
+            "kind:N", scale=alt.Scale(domain=["right", "wrong"], range=[BLUE, ORANGE]), legend=None
+        ),
         opacity=alt.Opacity(
             "probability:Q", scale=alt.Scale(domain=[0, 1], range=[0.03, 0.75]), legend=None
         ),
         description="said:N",
         tooltip=["classifier:N", "true:N", "vote:N", alt.Tooltip("probability:Q", format=".0%")],
     )
-    words = base.mark_text(color=INK, fontSize=8 if small else 11, aria=False).encode(
-        text=alt.Text("probability:Q", format=".0%")
+    words = base.mark_text(color=INK, fontSize=9 if small else 11, aria=False).encode(
+        text=alt.Text("percent:N")
     )
-    names = [
-        short(harmless(name), round(side / 7.5)) for name in estimate.classifiers[:MOST_MATRICES]
-    ]
-    chart = alt.layer(cell, *([] if len(labels) > 8 else [words]), data=alt.Data(values=rows))
+    words = words.transform_calculate(percent="round(100 * datum.probability)")
+    names = [short(harmless(estimate.classifiers[place]), round(side / 7.5)) for place in places]
+    chart = alt.layer(
+        cell, *([] if len(labels) > MOST_SPELLED else [words]), data=alt.Data(values=rows)
+    )
     faceted = chart.properties(width=side, height=side).facet(
         alt.Facet(
-            "place:O",
+            "order:O",
             title=None,
             header=alt.Header(labelExpr=f"{script_list(names)}[datum.value]", labelLimit=side),
         ),
         columns=max(1, round(700 / (side + 60))),
     )
-    return cast("FacetChart", finished(faceted, "Votes given the true class", width=None))
+    title = "Of 100 items of a true class, how many are given each vote"
+    return cast("FacetChart", finished(faceted, title, width=None))
+
+
+def _places_of(estimate: Graded, classifiers: Sequence[str] | None) -> list[int]:
+    """Where the classifiers stand whose matrices are drawn."""
+    if classifiers is None:
+        order = np.argsort(-estimate.balanced_accuracy, kind="stable")
+        return [int(place) for place in order[:MOST_MATRICES]]
+    wanted = [classifiers] if isinstance(classifiers, str) else list(classifiers)
+    unknown = [name for name in wanted if name not in estimate.classifiers]
+    if unknown or not wanted:
+        raise OptionsError(
+            f"classifiers= must name classifiers of the estimate ({listed(estimate.classifiers)}), got "
+            f"{listed(map(repr, unknown)) or 'none'}."
+        )
+    return [estimate.classifiers.index(name) for name in wanted]

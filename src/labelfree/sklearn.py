@@ -5,7 +5,7 @@ The only room that imports scikit-learn; ``import labelfree`` does not reach it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -40,11 +40,13 @@ class SpectralEnsemble(ClassifierMixin, BaseEstimator):
     ----------
     method : {"map", "likelihood", "tensor"}, default "map"
         As in :func:`labelfree.estimate`, like all that follow.
-    prevalence : float, optional
-        Pr(positive), where it is known.
+    prevalence : float or mapping, optional
+        Pr(positive), where it is known; of more than two classes, the share of each by its label.
     positive : label, optional
         The label that sensitivity and prevalence speak of; by default the greater in sorted order.
         It has no bearing on `classes_`, which is always sorted.
+    ordered : bool, default False
+        Whether more than two classes stand in their sorted order, as grades do.
     missing : label or sequence of labels, optional
         What stands for a missing vote, beside None, null and NaN.
     vector : {"triplets", "log-linear", "iterated"}, default "triplets"
@@ -54,16 +56,22 @@ class SpectralEnsemble(ClassifierMixin, BaseEstimator):
 
     Attributes
     ----------
-    classes_ : (2,) array
-        Both labels in sorted order; the columns of :meth:`predict_proba` follow it.
+    classes_ : (K,) array
+        The labels in sorted order; the columns of :meth:`predict_proba` follow it.
     sensitivity_ : (m,) array
-        Pr(votes positive given positive) of every classifier.
+        Two classes: Pr(votes positive given positive) of every classifier.
     specificity_ : (m,) array
-        Pr(votes negative given negative) of every classifier.
+        Two classes: Pr(votes negative given negative) of every classifier.
     balanced_accuracy_ : (m,) array
-        Mean of the two.
+        Mean over the classes of Pr(votes so given the class); of two, of sensitivity and specificity.
+    accuracy_ : (m,) array
+        Pr(votes for the true class) of every classifier.
     prevalence_ : float
-        Pr(positive).
+        Two classes: Pr(positive).
+    class_probabilities_ : (K,) array
+        In the order of `classes_`.
+    confusion_ : (m, K, K) array
+        Pr(vote given true class) as [classifier, true class, voted class], both in the order of `classes_`.
     verdict_ : Verdict
         Whether to trust the numbers: ``.level`` is "sound" or "caution", ``.reasons`` says why.
     estimate_ : Estimate
@@ -101,8 +109,9 @@ class SpectralEnsemble(ClassifierMixin, BaseEstimator):
         self,
         *,
         method: str = "map",
-        prevalence: float | None = None,
+        prevalence: float | Mapping[Label, float] | None = None,
         positive: Label = None,
+        ordered: bool = False,
         missing: Label | Sequence[Label] = (),
         vector: str = "triplets",
         prior: float = 1.0,
@@ -110,6 +119,7 @@ class SpectralEnsemble(ClassifierMixin, BaseEstimator):
         self.method = method
         self.prevalence = prevalence
         self.positive = positive
+        self.ordered = ordered
         self.missing = missing
         self.vector = vector
         self.prior = prior
@@ -135,7 +145,7 @@ class SpectralEnsemble(ClassifierMixin, BaseEstimator):
         labelfree.NotIdentifiedError
             Where the votes hold no signal. The error says what is wanting.
         labelfree.VotesError
-            Where `X` does not hold votes of three or more classifiers with two labels.
+            Where `X` does not hold votes of three or more classifiers with two labels or more.
         """
         votes = self._checked(X, fitting=True)
         if y is not None:
@@ -145,17 +155,25 @@ class SpectralEnsemble(ClassifierMixin, BaseEstimator):
             method=self.method,
             prevalence=self.prevalence,
             positive=self.positive,
+            ordered=self.ordered,
             missing=self.missing,
             classifiers=_column_names(X),
             vector=self.vector,
             prior=self.prior,
         )
-        self.sensitivity_ = found.sensitivity  # where nothing is identified, this raises
-        self.specificity_ = found.specificity
-        self.balanced_accuracy_ = found.balanced_accuracy
-        self.prevalence_ = found.prevalence
-        self.verdict_ = found.verdict
+        self.balanced_accuracy_ = (
+            found.balanced_accuracy
+        )  # where nothing is identified, this raises
+        self.accuracy_ = found.accuracy
+        if len(found.classes) == 2:
+            self.sensitivity_ = found.sensitivity
+            self.specificity_ = found.specificity
+            self.prevalence_ = found.prevalence
         self.classes_ = np.array(sorted(found.classes))
+        self._order = [found.classes.index(label) for label in sorted(found.classes)]
+        self.class_probabilities_ = found.class_probabilities[self._order]
+        self.confusion_ = found.confusion[:, self._order][:, :, self._order]
+        self.verdict_ = found.verdict
         self.estimate_ = found
         return self
 
@@ -172,7 +190,9 @@ class SpectralEnsemble(ClassifierMixin, BaseEstimator):
         (n,) array
             Of the values in `classes_`.
         """
-        return self._ask(X, Estimate.label).astype(self.classes_.dtype, copy=False)
+        answer = self._ask(X, Estimate.label)
+        labels = answer if isinstance(answer, np.ndarray) else np.asarray(answer["label"])
+        return labels.astype(self.classes_.dtype, copy=False)
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Probability of each class for every item, given its votes.
@@ -184,19 +204,26 @@ class SpectralEnsemble(ClassifierMixin, BaseEstimator):
 
         Returns
         -------
-        (n, 2) array
+        (n, K) array
             Columns in the order of `classes_`.
         """
-        positive = self._ask(X, Estimate.probability)
-        pair = [1.0 - positive, positive]
-        in_order = self.classes_[1] == self.estimate_.classes[1]
-        return np.column_stack(pair if in_order else pair[::-1])
+        answer = self._ask(X, Estimate.probability)
+        labels = self.estimate_.classes
+        if len(labels) == 2:
+            found = answer if isinstance(answer, np.ndarray) else answer["probability"]
+            positive = np.asarray(found)
+            shares = np.column_stack([1.0 - positive, positive])
+        elif isinstance(answer, np.ndarray):
+            shares = answer
+        else:
+            columns = [answer[f"probability_{label}"] for label in labels]
+            shares = np.column_stack([np.asarray(column) for column in columns])
+        return np.asarray(shares[:, self._order])
 
-    def _ask(self, X: Any, question: Callable[[Estimate, Any], Any]) -> NDArray[Any]:
-        """Put a question to the estimate; a dataframe holds the answer in a column of its name."""
+    def _ask(self, X: Any, question: Callable[[Estimate, Any], Any]) -> Any:
+        """Put a question to the estimate; a dataframe comes back with the answer in columns of its own."""
         check_is_fitted(self)
-        answer = question(self.estimate_, self._checked(X, fitting=False))
-        return np.asarray(answer if isinstance(answer, np.ndarray) else answer[question.__name__])
+        return question(self.estimate_, self._checked(X, fitting=False))
 
     def _checked(self, X: Any, *, fitting: bool) -> Any:
         """Check `X` as scikit-learn does; a dataframe stays one, with its nulls and its types."""
@@ -225,7 +252,6 @@ class SpectralEnsemble(ClassifierMixin, BaseEstimator):
         """Describe the estimator to scikit-learn's tools."""
         tags = super().__sklearn_tags__()
         tags.target_tags.required = False
-        tags.classifier_tags.multi_class = False
         tags.classifier_tags.poor_score = True  # on features, which are not votes
         tags.input_tags.allow_nan = True
         tags.input_tags.categorical = True

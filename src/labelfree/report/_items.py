@@ -6,13 +6,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from labelfree._movement import Movement
-from labelfree._view import Graded, Row, certain, percent, rounded
+from labelfree._view import Graded, Row, certain, percent, rounded, short
 
 MOST_SPELLED = 60  # letters of a pattern's votes
 MOST_NAMED = 20  # classifiers whose order is spelled out
 MOST_FLOWS = 8
 MOST_LETTERS = 24  # of two labels that stand in the heading of the votes
 MOST_BALLOTS = 4  # labels of an item whose votes are counted
+MOST_OF_A_LABEL = 18  # letters of a label in a list
 
 LISTS = (
     (
@@ -29,7 +30,7 @@ def consensus_section(estimate: Graded, movement: Movement | None) -> Row | None
     """What the page says of the consensus; None where the votes are not at hand."""
     if movement is None:
         return None
-    labels = [str(label) for label in estimate.classes]
+    labels = [short(str(label), MOST_OF_A_LABEL) for label in estimate.classes]
     moved = movement.moved
     k = len(labels)
     in_heading = k == 2 and sum(map(len, labels)) <= MOST_LETTERS
@@ -49,10 +50,10 @@ def consensus_section(estimate: Graded, movement: Movement | None) -> Row | None
     ]
     flows.sort(key=lambda flow: -flow["number"])
     return {
-        "unvoted": rounded(movement.unvoted) if movement.unvoted else "",
-        "changed": rounded(changed),
+        "unvoted": _items_of(movement.unvoted) if movement.unvoted else "",
+        "changed": _items_of(changed),
         "share": _share(changed, clear),
-        "tied": rounded(tied) if tied else "",
+        "tied": _items_of(tied) if tied else "",
         "flows": flows[:MOST_FLOWS],
         "more_flows": len(flows) > MOST_FLOWS,
         "bars": _bars(movement, k),
@@ -76,6 +77,11 @@ def consensus_section(estimate: Graded, movement: Movement | None) -> Row | None
     }
 
 
+def _items_of(number: float) -> str:
+    """``1 item``, ``1,398 items``; weighted votes may leave a part of one."""
+    return f"{rounded(number)} item{'' if number == 1 else 's'}"
+
+
 def _share(part: float, whole: float) -> str:
     """Write a share so that a few of many do not read as none."""
     share = part / whole if whole else 0.0
@@ -92,19 +98,21 @@ def _item(row: dict[str, Any], labels: Sequence[str] | None) -> Row:
         "item": str(item),
         "counted": rounded(row["items"]),
         "votes": _ballots(row["votes"], labels),
-        "majority": "tie" if row["majority"] is None else str(row["majority"]),
-        "label": str(row["label"]),
+        "majority": "tie"
+        if row["majority"] is None
+        else short(str(row["majority"]), MOST_OF_A_LABEL),
+        "label": short(str(row["label"]), MOST_OF_A_LABEL),
         "certainty": certain(row["certainty"]),
     }
 
 
 def _ballots(votes: Sequence[int], labels: Sequence[str] | None) -> str:
-    """``5 : 5``, or ``3 cat, 2 dog``: the most frequent first."""
+    """``5 : 5``, or ``cat ×3, dog ×2``: the most frequent first."""
     if labels is None:
         return " : ".join(map(str, votes))
     given = [place for place in range(len(votes)) if votes[place]]
     given.sort(key=lambda place: -votes[place])
-    words = ", ".join(f"{votes[place]} {labels[place]}" for place in given[:MOST_BALLOTS])
+    words = ", ".join(f"{labels[place]} ×{votes[place]}" for place in given[:MOST_BALLOTS])
     return f"{words}, …" if len(given) > MOST_BALLOTS else words
 
 

@@ -7,6 +7,8 @@ from collections.abc import Callable
 from importlib.metadata import version
 from typing import Any
 
+import numpy as np
+
 from labelfree import charts
 from labelfree._choice import DIFFICULTY, GROUPS
 from labelfree._errors import counted
@@ -28,6 +30,7 @@ from labelfree._view import (
     signed,
     with_ends,
 )
+from labelfree.report._classes import bar_of, confusion_section, shares_section
 from labelfree.report._figures import NAMED, drawn
 from labelfree.report._items import consensus_section
 
@@ -47,9 +50,7 @@ MODELS = {
     GROUPS: "groups of classifiers that copy one another",
     DIFFICULTY: "classifiers that err together on hard items; rates toned down for it",
 }
-RATES = ("sensitivity", "specificity", "balanced_accuracy")
 SHOWN_FIRST = 50  # rows of a long table
-MOST_MATRICES = 400  # confusion matrices in one page
 ASSUMED = (0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95)
 MOST_ASSUMED = 25  # rows of the table by assumed prevalence
 
@@ -75,7 +76,8 @@ def page_of(estimate: Graded, movement: Movement | None) -> dict[str, Any]:
         "pairs": lambda: _pairs(estimate),
         "by_prevalence": lambda: _by_prevalence(estimate),
         "consensus": lambda: consensus_section(estimate, movement),
-        "confusion": lambda: _confusion(estimate),
+        "shares": lambda: shares_section(estimate),
+        "confusion": lambda: confusion_section(estimate),
     }
     known = is_identified(estimate)
     return {
@@ -123,18 +125,6 @@ def _tiles(estimate: Graded) -> list[Row]:
                 "bar": _bar(row, "prevalence"),
             }
         )
-    else:
-        for label, share in zip(estimate.classes, estimate.class_probabilities, strict=True):
-            if len(tiles) < 8:
-                tiles.append(
-                    {
-                        "name": f"Class {label}",
-                        "value": percent(float(share)),
-                        "small": "",
-                        "words": "of the items",
-                        "bar": None,
-                    }
-                )
     tiles.append(
         {
             "name": "Effective number",
@@ -144,21 +134,18 @@ def _tiles(estimate: Graded) -> list[Row]:
             "bar": None,
         }
     )
-    best = (
-        max(estimate.table(), key=lambda each: each["balanced_accuracy"] or 0.0)
-        if is_binary(estimate)
-        else None
+    best = max(estimate.table(), key=lambda each: each["balanced_accuracy"] or 0.0)
+    reach = best["balanced_accuracy_low"], best["balanced_accuracy_high"]
+    places = decimals(*reach, rough=is_rough(estimate))
+    tiles.append(
+        {
+            "name": "Best classifier",
+            "value": percent(best["balanced_accuracy"], places),
+            "small": ends(*reach, places),
+            "words": f"balanced accuracy of {best['classifier']}",
+            "bar": _bar(best, "balanced_accuracy"),
+        }
     )
-    if best is not None:
-        tiles.append(
-            {
-                "name": "Best classifier",
-                "value": percent(best["balanced_accuracy"], 0),
-                "small": "balanced accuracy",
-                "words": best["classifier"],
-                "bar": None,
-            }
-        )
     return tiles
 
 
@@ -168,24 +155,14 @@ def _effective(estimate: Graded) -> str:
 
 
 def _bar(row: Row, name: str) -> Row | None:
-    low, high, value = row.get(f"{name}_low"), row.get(f"{name}_high"), row[name]
-    if value is None:
-        return None
-    low, high = (value if end is None else end for end in (low, high))
-    return {
-        "low": f"{100 * low:.1f}",
-        "wide": f"{100 * (high - low):.1f}",
-        "at": f"{100 * value:.1f}",
-    }
+    return bar_of(row[name], row.get(f"{name}_low"), row.get(f"{name}_high"))
 
 
 def _table(estimate: Graded) -> Row:
     """Classifiers with their rates, best first; as they stand where there are no grades."""
     rough = is_rough(estimate)
     rows = estimate.table()
-    rates = [rate for rate in RATES if rate in rows[0]] if is_identified(estimate) else []
-    if not rates and is_identified(estimate):
-        rates = [rate for rate in ("accuracy",) if rate in rows[0]]
+    rates = list(estimate.rates) if is_identified(estimate) else []
     if rates:
         rows = sorted(rows, key=lambda row: -(row[rates[-1]] or 0.0))
     group_of = (
@@ -208,14 +185,16 @@ def _table(estimate: Graded) -> Row:
                 }
             )
         group = group_of.get(row["classifier"])
+        group_words = "" if group is None else f"group {group}"
         shown.append(
             {
                 "name": row["classifier"],
                 "votes": row["votes"],
                 "votes_words": rounded(row["votes"]),
                 "cells": cells,
-                "group": "" if group is None else f"group {group}",
+                "group": group_words,
                 "note": row["note"],
+                "more": ", ".join(filter(None, (group_words, row["note"]))),
             }
         )
     return {
@@ -229,7 +208,7 @@ def _table(estimate: Graded) -> Row:
 
 def _rates(estimate: Graded) -> Row:
     rows = rate_rows(estimate) if is_binary(estimate) else []
-    alt = "Chart: share of each class that each classifier calls right."
+    alt = _alt_by_class(estimate)
     if rows:
         best, worst = rows[0], rows[-1]
         alt = (
@@ -239,10 +218,20 @@ def _rates(estimate: Graded) -> Row:
     return {
         "svg": drawn(charts.rates, estimate, "rates"),
         "alt": alt,
+        "points": len(estimate.classifiers) <= charts.MOST_CROSSES,
         "crosses": len(rows) <= charts.MOST_CROSSES
         and bool(rows)
         and rows[0]["sensitivity_low"] is not None,
     }
+
+
+def _alt_by_class(estimate: Graded) -> str:
+    medians = np.median(np.einsum("ikk->ik", estimate.confusion), axis=0)
+    told = ", ".join(
+        f"{label} {percent(float(median))}"
+        for label, median in zip(estimate.classes, medians, strict=True)
+    )
+    return f"Chart of the share of each class that each classifier calls right. The middle classifier: {told}."
 
 
 def _imbalance(estimate: Graded) -> Row | None:
@@ -322,33 +311,6 @@ def _best_first(estimate: Graded) -> list[Row]:
     return sorted(estimate.table(), key=lambda row: -row["balanced_accuracy"])
 
 
-def _confusion(estimate: Graded) -> Row | None:
-    """Each classifier's confusion, for more than two classes: with two it is the table of rates."""
-    if is_binary(estimate):
-        return None
-    tables = estimate.confusion[:MOST_MATRICES]
-    return {
-        "classes": [str(label) for label in estimate.classes],
-        "matrices": [
-            {
-                "name": name,
-                "rows": [
-                    {
-                        "label": str(label),
-                        "cells": [
-                            {"words": f"{100 * value:.0f}", "shade": f"{min(value, 1.0):.2f}"}
-                            for value in row.tolist()
-                        ],
-                    }
-                    for label, row in zip(estimate.classes, table, strict=True)
-                ],
-            }
-            for name, table in zip(estimate.classifiers, tables, strict=False)
-        ],
-        "left_out": len(estimate.classifiers) - len(tables),
-    }
-
-
 def _method(estimate: Graded) -> list[tuple[str, str]]:
     """How it was computed, as pairs of a name and words."""
     known, origin = is_identified(estimate), estimate.origin
@@ -378,7 +340,7 @@ def _method(estimate: Graded) -> list[tuple[str, str]]:
         words = "".join(
             f", {name}={value!r}"
             for name, value in given.items()
-            if value not in (None, [], (), "")
+            if value not in (None, [], (), "", False)
         )
         said.append(("Call", f"labelfree.estimate(votes{words})"))
         said.append(("Hash of the votes", origin.tally_hash))

@@ -9,6 +9,12 @@
   const more = document.getElementById("more");
   const order = new Map(rows.map((row, place) => [row, place]));
   const names = new Map(rows.map((row) => [row, row.cells[0].textContent.toLowerCase()]));
+  const printed = document.getElementById("printed");
+  const chart = document.getElementById("chart-rates");
+  const marks = [...chart?.querySelectorAll("[data-said]") ?? []];
+  // A mark says "name: sensitivity …"; an invisible sign may stand in its name.
+  const marked = new Map(marks.map((mark) => [mark, mark.dataset.said.split(": ").slice(0, -1).join(": ").replaceAll("\u2060", "").toLowerCase()]));
+  const grouped = (number) => number.toLocaleString("en");
   let all = rows.length <= first;
 
   const show = () => {
@@ -20,9 +26,14 @@
       row.hidden = !fits || (!all && found > first);
       shown += !row.hidden;
     }
-    count.textContent = `Showing ${shown} of ${rows.length}`;
+    count.textContent = `Showing ${grouped(shown)} of ${grouped(rows.length)}`;
+    printed.textContent = `${grouped(shown)} of ${grouped(rows.length)} are printed.`;
+    printed.hidden = shown === rows.length;
     more.parentElement.hidden = all || found <= first;
-    more.textContent = `Show all ${found}`;
+    more.textContent = `Show all ${grouped(found)}`;
+    // Who is looked for lights up in the chart, too.
+    chart?.classList.toggle("found", wanted !== "" && found > 0);
+    for (const mark of marks) mark.classList.toggle("lit", wanted !== "" && marked.get(mark).includes(wanted));
   };
 
   const key = (row, column, kind) => {
