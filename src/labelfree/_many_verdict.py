@@ -35,6 +35,7 @@ MOST_PAIRED = 2000  # classifiers times classes of which all pairs are looked at
 CERTAIN = 1e6  # standard errors that stand for certainty
 LEAST_EXPECTED = 5.0  # variance of a cell of a pair from which the normal distribution serves
 FAR_FROM_ONE = 0.05  # by which class probabilities may miss summing to one before it is a doubt
+MOST_UNNAMED = 5  # classifiers among which, at K > 2, the largest residual seldom was the copies'
 MIXED_UP = 0.5  # share of a class's votes from which another label is said to stand for it
 
 
@@ -271,8 +272,10 @@ def look_at_shared_errors(
         )
     elif tested.raised:
         first, second = (classifiers[place] for place in tested.pair)
+        few = len(classifiers) <= MOST_UNNAMED
+        who = "which of them, so few cannot show" if few else f"{first} and {second} the most"
         findings.doubt(
-            f"The classifiers agree more than their rates explain, {first} and {second} the most, so they share errors; "
+            f"The classifiers agree more than their rates explain ({who}), so they share errors; "
             f"together they tell about as much as {effective:.1f} independent ones, and the intervals show sampling "
             "error only.",
             "50 to 100 gold labels of random items (gold=).",
