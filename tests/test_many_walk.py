@@ -29,7 +29,7 @@ def matrices(classifiers, classes, seed=0, low=0.5, high=0.85):
     return cells
 
 
-def drawn(shares, cells, items, seed=2, missing=0.0):
+def drawn(shares, cells, items, seed=7, missing=0.0):
     """Truth and votes as codes; missing votes as −1."""
     random = np.random.default_rng(seed)
     truth = random.choice(len(shares), items, p=shares)
@@ -271,12 +271,12 @@ def test_the_alarm_is_quiet_under_independence_and_hears_a_copy():
 
 
 def hard_items(items, seed=0):
-    """Three classes; on a third of the items everybody's vote is drawn towards one wrong label."""
+    """Three classes; on four items in ten everybody is torn between the true label and one other."""
     truth, codes = drawn(SHARES, matrices(10, 3), items, seed=seed)
     random = np.random.default_rng(seed + 100)
     lure = (truth + 1 + random.integers(0, 2, items)) % 3
-    drawn_in = (random.random(items) < 0.3)[:, None] & (random.random(codes.shape) < 0.8)
-    return truth, np.where(drawn_in, lure[:, None], codes)
+    torn = (random.random(items) < 0.4)[:, None] & (random.random(codes.shape) < 0.45)
+    return truth, np.where(torn, lure[:, None], codes)
 
 
 def test_gold_labels_calibrate_where_errors_are_shared():

@@ -95,7 +95,7 @@ def walk_many(
         believed=believed,
     )
     asked = not is_word(dependence, "ignore")
-    tested = pair_alarm(blocks, found.model, found.covariance) if asked else _untested()
+    tested = pair_alarm(blocks, found.model, found.posterior) if asked else _untested()
     effective = worth(tested, found.model, blocks)
     choice = _choice(blocks, found, method, effective)
     if gold is not None:

@@ -65,6 +65,8 @@ class ManyClasses:
         What two classes at a time gave; the majority's, where there are too many classifiers for it.
     pool : Shared, optional
         The prior that all classifiers share, where the fit used it.
+    posterior : (D, D) array, or None
+        Covariance of the logits with all that the prior says, as the fit gave way to it.
     """
 
     model: Model
@@ -75,6 +77,7 @@ class ManyClasses:
     converged: bool
     start: Model
     pool: Shared | None = None
+    posterior: Array | None = None
 
 
 def many_classes(
@@ -176,11 +179,11 @@ def many_classes(
         fitted = fit(blocks, start, own)
         if ordered and not _is_monotone(fitted.model):
             fitted = fit_monotone(blocks, start, own)
-    covariance = covariance_of_logits(blocks, fitted.model, own, pool)
+    posterior, covariance = covariance_of_logits(blocks, fitted.model, own, pool)
     if covariance is not None and pool is not None:
         covariance = _untold(covariance, pool, fixed or {})
     return ManyClasses(
-        fitted.model, own, fitted, covariance, missed, fitted.converged, starts[0], pool
+        fitted.model, own, fitted, covariance, missed, fitted.converged, starts[0], pool, posterior
     )
 
 
@@ -215,17 +218,21 @@ def _is_monotone(model: Model) -> bool:
 
 def covariance_of_logits(
     blocks: Blocks, model: Model, prior: Prior, pool: Shared | None = None
-) -> Array | None:
-    """Covariance of the logits at the posterior mode; None where there is none, or it costs too much."""
+) -> tuple[Array | None, Array | None]:
+    """Covariance of the logits at the posterior mode, and what it is without what the prior says twice.
+
+    None where there is none, or it costs too much.
+    """
     classes = len(model.class_probabilities)
     free = free_logits(model, prior)
     if classes > MOST_CLASSES or len(free) > MOST_PARAMETERS:
-        return None
+        return None, None
     if not np.isfinite(blocks.tally.sample_size):
-        return np.zeros((len(free), len(free)))
+        return (np.zeros((len(free), len(free))),) * 2
     told = information(blocks, model, prior)
+    posterior = inverse(told, free)
     if pool is None:
-        return inverse(told, free)
+        return posterior, posterior
     told_twice = np.zeros_like(told)
     classes = len(model.class_probabilities)
     width = classes * (classes - 1)
@@ -233,7 +240,7 @@ def covariance_of_logits(
         place = slice(classes - 1 + i * width, classes - 1 + (i + 1) * width)
         told_twice[place, place] = surplus
     alone = inverse(told - told_twice, free)
-    return inverse(told, free) if alone is None else alone
+    return posterior, posterior if alone is None else alone
 
 
 def own_accuracy_told(pool: Shared) -> Array:
