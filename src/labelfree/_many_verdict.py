@@ -32,9 +32,11 @@ from labelfree._verdict import (
 Array = NDArray[np.float64]
 
 MOST_PAIRED = 2000  # classifiers times classes of which all pairs are looked at
+TAILS = 3.0  # by which the normal tails fell short of cells that the fit nearly takes up: without it, size .1 at 5 %
 CERTAIN = 1e6  # standard errors that stand for certainty
 LEAST_EXPECTED = 5.0  # variance of a cell of a pair from which the normal distribution serves
 FAR_FROM_ONE = 0.05  # by which class probabilities may miss summing to one before it is a doubt
+MOST_UNNAMED = 5  # classifiers among which, at K > 2, the largest residual seldom was the copies'
 MIXED_UP = 0.5  # share of a class's votes from which another label is said to stand for it
 
 
@@ -192,7 +194,7 @@ def pair_alarm(blocks: Blocks, model: Model, covariance: Array | None) -> Alarm:
     residuals = np.abs(scores).max(axis=(1, 3)) * np.where(more, 1.0, -1.0)
     place = np.unravel_index(int(np.argmax(residuals)), residuals.shape)
     first, second = sorted(map(int, place))
-    p_value = min(1.0, 2.0 * cells * float(ndtr(-largest))) if cells else 1.0
+    p_value = min(1.0, TAILS * 2.0 * cells * float(ndtr(-largest))) if cells else 1.0
     return Alarm(cells > 0, p_value, residuals, (first, second) if first != second else (0, 1))
 
 
@@ -271,8 +273,10 @@ def look_at_shared_errors(
         )
     elif tested.raised:
         first, second = (classifiers[place] for place in tested.pair)
+        few = len(classifiers) <= MOST_UNNAMED
+        who = "which of them, so few cannot show" if few else f"{first} and {second} the most"
         findings.doubt(
-            f"The classifiers agree more than their rates explain, {first} and {second} the most, so they share errors; "
+            f"The classifiers agree more than their rates explain ({who}), so they share errors; "
             f"together they tell about as much as {effective:.1f} independent ones, and the intervals show sampling "
             "error only.",
             "50 to 100 gold labels of random items (gold=).",

@@ -27,7 +27,7 @@ from labelfree._many_verdict import (
     pair_alarm,
     worth,
 )
-from labelfree._multiclass import MOST_CLASSES, ManyClasses, many_classes
+from labelfree._multiclass import MOST_CLASSES, ManyClasses, many_classes, own_accuracy_told
 from labelfree._options import MOST_TWO_CLASSES, is_word
 from labelfree._products import SAMPLED, Blocks
 from labelfree._shared_prior import label_counts
@@ -95,7 +95,7 @@ def walk_many(
         believed=believed,
     )
     asked = not is_word(dependence, "ignore")
-    tested = pair_alarm(blocks, found.model, found.covariance) if asked else _untested()
+    tested = pair_alarm(blocks, found.model, found.posterior) if asked else _untested()
     effective = worth(tested, found.model, blocks)
     choice = _choice(blocks, found, method, effective)
     if gold is not None:
@@ -139,7 +139,8 @@ def _spread(blocks: Blocks, found: ManyClasses) -> Spread | None:
         return spread_of_classes(found.model, *own_blocks(found.covariance, found.model))
     if classes > MOST_CLASSES or m * (classes * (classes - 1)) ** 2 > MOST_BLOCKWISE:
         return None
-    return spread_of_classes(found.model, *blockwise(blocks, found.model, found.prior))
+    told_twice = None if found.pool is None else own_accuracy_told(found.pool)
+    return spread_of_classes(found.model, *blockwise(blocks, found.model, found.prior, told_twice))
 
 
 def _checked_by_gold(

@@ -63,6 +63,10 @@ class ManyClasses:
     converged : bool
     start : Model
         What two classes at a time gave; the majority's, where there are too many classifiers for it.
+    pool : Shared, optional
+        The prior that all classifiers share, where the fit used it.
+    posterior : (D, D) array, or None
+        Covariance of the logits with all that the prior says, as the fit gave way to it.
     """
 
     model: Model
@@ -72,6 +76,8 @@ class ManyClasses:
     missed: float
     converged: bool
     start: Model
+    pool: Shared | None = None
+    posterior: Array | None = None
 
 
 def many_classes(
@@ -173,10 +179,12 @@ def many_classes(
         fitted = fit(blocks, start, own)
         if ordered and not _is_monotone(fitted.model):
             fitted = fit_monotone(blocks, start, own)
-    covariance = covariance_of_logits(blocks, fitted.model, own, pool)
+    posterior, covariance = covariance_of_logits(blocks, fitted.model, own, pool)
     if covariance is not None and pool is not None:
         covariance = _untold(covariance, pool, fixed or {})
-    return ManyClasses(fitted.model, own, fitted, covariance, missed, fitted.converged, starts[0])
+    return ManyClasses(
+        fitted.model, own, fitted, covariance, missed, fitted.converged, starts[0], pool, posterior
+    )
 
 
 def _two_at_a_time(
@@ -210,23 +218,33 @@ def _is_monotone(model: Model) -> bool:
 
 def covariance_of_logits(
     blocks: Blocks, model: Model, prior: Prior, pool: Shared | None = None
-) -> Array | None:
-    """Covariance of the logits at the posterior mode; None where there is none, or it costs too much."""
+) -> tuple[Array | None, Array | None]:
+    """Covariance of the logits at the posterior mode, and what it is without what the prior says twice.
+
+    None where there is none, or it costs too much.
+    """
     classes = len(model.class_probabilities)
     free = free_logits(model, prior)
     if classes > MOST_CLASSES or len(free) > MOST_PARAMETERS:
-        return None
+        return None, None
     if not np.isfinite(blocks.tally.sample_size):
-        return np.zeros((len(free), len(free)))
+        return (np.zeros((len(free), len(free))),) * 2
     told = information(blocks, model, prior)
+    posterior = inverse(told, free)
     if pool is None:
-        return inverse(told, free)
-    alone = inverse(_without_own_accuracy(told, pool), free)
-    return inverse(told, free) if alone is None else alone
+        return posterior, posterior
+    told_twice = np.zeros_like(told)
+    classes = len(model.class_probabilities)
+    width = classes * (classes - 1)
+    for i, surplus in enumerate(own_accuracy_told(pool)):
+        place = slice(classes - 1 + i * width, classes - 1 + (i + 1) * width)
+        told_twice[place, place] = surplus
+    alone = inverse(told - told_twice, free)
+    return posterior, posterior if alone is None else alone
 
 
-def _without_own_accuracy(told: Array, pool: Shared) -> Array:
-    """Take from the information what the prior says of each classifier's own accuracy.
+def own_accuracy_told(pool: Shared) -> Array:
+    """What the prior says of each classifier's own accuracy, as information on its logits, (m, D, D).
 
     The mean of its prior rests on the accuracy that its own votes show; taken for known, a strong
     prior would count these twice. With P the prior's part and u the move of the logits as the
@@ -245,13 +263,8 @@ def _without_own_accuracy(told: Array, pool: Shared) -> Array:
     along = (pushes * moves.reshape(m, -1)).sum(axis=1)  # uᵀ P u
     accuracy = np.einsum("iyy->i", confusion) / classes
     of_pool = pool.pull / np.maximum(accuracy * (1.0 - accuracy), FLOOR)
-    rest = told.copy()
-    for i in np.flatnonzero(along > of_pool):
-        start = classes - 1 + i * classes * (classes - 1)
-        place = slice(start, start + classes * (classes - 1))
-        share = 1.0 - of_pool[i] / along[i]
-        rest[place, place] -= share * np.outer(pushes[i], pushes[i]) / along[i]
-    return rest
+    share = np.maximum(1.0 - of_pool / np.maximum(along, FLOOR), 0.0) / np.maximum(along, FLOOR)
+    return np.asarray(share[:, None, None] * pushes[:, :, None] * pushes[:, None, :])
 
 
 def _untold(covariance: Array, pool: Shared, known: Mapping[Row, Array]) -> Array:
