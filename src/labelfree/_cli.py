@@ -29,7 +29,7 @@ from labelfree._arguments import (
     with_options_apart,
 )
 from labelfree._periods import app as periods
-from labelfree._program import Program, print_json, working
+from labelfree._program import Program, import_ahead, print_json, working
 from labelfree._questions import app as questions
 from labelfree._questions import refuse_grading_options
 from labelfree._terminal import (
@@ -116,6 +116,7 @@ def estimate(
     """Grade the classifiers of a file of votes."""
     from labelfree._tally import tally_files
 
+    import_ahead()
     with working(f"grading the classifiers of {' '.join(map(str, votes))}"):
         if len(votes) == 1:
             found = labelfree.estimate(votes[0], **how.options())

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 LARGE_CELLS = 1 << 24  # of a Parquet file, from which on it is read in pieces
 LARGE_BYTES = 1 << 25  # of text, likewise
-PIECE_CELLS = 1 << 24  # of a table: larger pieces cost less, each having a cost of its own ...
+PIECE_CELLS = 1 << 23  # of a table: larger pieces cost less, each having a cost of its own ...
 PIECE_MEMORY = (
     1 << 25
 )  # ... but no more bytes than this, as several of them are on their way at a time

@@ -93,6 +93,14 @@ def _warnings_as_lines() -> Iterator[None]:
         yield
 
 
+def import_ahead() -> None:
+    """Import SciPy's optimisers beside the reading of votes: it takes as long as a good part of a short run."""
+    from importlib import import_module
+    from threading import Thread
+
+    Thread(target=import_module, args=("scipy.optimize",)).start()
+
+
 @contextmanager
 def working(what: str) -> Iterator[None]:
     """Show on a terminal that work goes on, and for how long; say nothing into pipes and files."""
