@@ -146,19 +146,23 @@ def share_right(rule: Rule, codes: np.ndarray, true: np.ndarray, classes: int) -
 
 
 def choose_by_halves(table: np.ndarray, names: list[str]) -> None:
-    """Choose on half of the data sets, look up on the other half."""
+    """Choose on half of the data sets, look up on the other half.
+
+    The default was chosen on all of them, so that it is no fair measure: the model of one type is.
+    """
     random = np.random.default_rng(0)
     candidates = [j for j, name in enumerate(names) if name not in (*RIVALS, *APART)]
-    default = names.index("default")
-    gains = []
+    plain, gains = names.index("1 type"), []
     for _ in range(DEALS):
         order = random.permutation(len(table))
-        half, other = order[: len(order) // 2], order[len(order) // 2 :]
-        best = max(candidates, key=lambda j: table[half, j].mean())
-        gains.append(table[other, best].mean() - table[other, default].mean())
+        half, other = table[order[: len(order) // 2]], table[order[len(order) // 2 :]]
+        best = candidates[int(np.argmax(half[:, candidates].mean(axis=0)))]
+        means = other.mean(axis=0)
+        gains.append([means[best] - means[plain], means[best] - max(means[0], means[1])])
+    (gain, above), (spread, _) = np.mean(gains, axis=0), np.std(gains, axis=0)
     print(
-        f"\nthe setting that is best on one half, on the other half, less the default: "
-        f"{np.mean(gains):+.4f} (standard deviation over {DEALS} deals {np.std(gains):.4f})"
+        f"\nthe setting that is best on one half, on the other half: {gain:+.4f} beside one type of items "
+        f"(standard deviation over {DEALS} deals {spread:.4f}), {above:+.4f} beside the better rival"
     )
 
 

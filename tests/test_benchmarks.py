@@ -5,7 +5,10 @@ import re
 import sys
 from pathlib import Path
 
+import polars as pl
 import pytest
+
+import labelfree as lf
 
 ROOT = Path(__file__).parents[1]
 BENCHMARKS = ROOT / "benchmarks"
@@ -45,3 +48,24 @@ def test_every_benchmark_that_is_named_is_there():
     }
     assert named
     assert sorted(name for name in named if not (BENCHMARKS / name).is_file()) == []
+
+
+def test_the_votes_of_the_scale_benchmark_are_those_that_it_says(monkeypatch, tmp_path):
+    monkeypatch.syspath_prepend(str(BENCHMARKS))
+    spec = importlib.util.spec_from_file_location("scale", BENCHMARKS / "scale.py")
+    scale = importlib.util.module_from_spec(spec)
+    monkeypatch.setitem(sys.modules, "scale", scale)
+    spec.loader.exec_module(scale)
+    monkeypatch.setattr(scale, "BLOCK", 500)
+    path = scale.write(tmp_path / "votes.parquet", 6000, 4)
+    found = lf.tally(path)
+    assert (found.items, len(found.classifiers)) == (6000, 4)
+    assert found == lf.Tally.from_batches(
+        pl.DataFrame(each, schema=[f"c{i}" for i in range(4)]) for each in scale.blocks(6000, 4)
+    )
+    assert scale.slope([10, 100, 1000], [3.0, 30.0, 300.0]) == pytest.approx(1.0)
+    cost = scale.run([sys.executable, "-c", scale.GROUP_BY, path])
+    assert cost.cores > 0
+    assert cost.peak > 10
+    with pytest.raises(RuntimeError, match="ended with 3"):
+        scale.run([sys.executable, "-c", "raise SystemExit(3)"])

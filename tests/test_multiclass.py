@@ -139,3 +139,10 @@ def test_two_at_a_time_say_by_how_much_they_missed(classes):
     uneven = many_classes(Blocks(other), method="likelihood")
     assert abs(uneven.missed) > 1e-3
     assert uneven.model.class_probabilities.sum() == pytest.approx(1)
+
+
+def test_two_classes_stand_in_any_order():
+    codes, _ = drawn(np.array([0.6, 0.4]), confusions(5, 2, seed=4), 300, seed=5)
+    blocks = Blocks(counted(codes, 2))
+    plain, ordered = (many_classes(blocks, ordered=which).model for which in (False, True))
+    assert (plain.confusion == ordered.confusion).all()

@@ -63,7 +63,11 @@ def test_the_strength_is_the_likeliest_of_a_plain_loop():
 
     pool = _Pool(blocks_of(codes, 3), 1.0)
     found = pool.strength(votes, np.broadcast_to(mean, votes.shape))
-    assert found == STRENGTHS[int(np.argmax(heights))]
+    place = int(np.argmax(heights))
+    assert found == STRENGTHS[place]
+    everyone = np.broadcast_to(mean, votes.shape)
+    assert pool.strength(votes, everyone, near=STRENGTHS[place - 1]) == found
+    assert pool.strength(votes, everyone, near=STRENGTHS[place - 5]) == STRENGTHS[place - 3]
 
 
 @pytest.mark.parametrize("classes", [3, 5])

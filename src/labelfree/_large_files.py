@@ -40,7 +40,11 @@ if TYPE_CHECKING:
 
 LARGE_CELLS = 1 << 24  # of a Parquet file, from which on it is read in pieces
 LARGE_BYTES = 1 << 25  # of text, likewise
-PIECE_CELLS = 1 << 22
+PIECE_CELLS = 1 << 24  # of a table: larger pieces cost less, each having a cost of its own ...
+PIECE_MEMORY = (
+    1 << 25
+)  # ... but no more bytes than this, as several of them are on their way at a time
+TEXT_BYTES = 16  # that a cell of text takes in Polars, beside longer words
 PIECE_BYTES = 1 << 25  # of JSON lines, which are divided as text
 WIDE_ROWS = (
     1 << 24
@@ -247,7 +251,7 @@ class LargeFile:
         read = list(self.columns if columns is None else columns)
         if text and last not in read:
             read.append(last)  # where lines that are too short show
-        rows = max(PIECE_CELLS // len(read), 1)
+        rows = self._rows_of_piece(read)
         first, blank, fits = 0, None, True
         pieces = self._scanned().select(read).collect_batches(chunk_size=rows)
         try:
@@ -263,6 +267,11 @@ class LargeFile:
         if not fits:
             check_lines(self.path, SEPARATORS[self.kind])  # which says what line is no row
             raise OtherTypes(self._types_of_text())
+
+    def _rows_of_piece(self, columns: Sequence[str]) -> int:
+        types = self._scanned().collect_schema()
+        memory = sum(_bytes_of(types[name]) for name in columns)
+        return max(min(PIECE_CELLS // len(columns), PIECE_MEMORY // memory), 1)
 
     def _blank_lines(self) -> list[int]:
         """List the blank lines, and refuse lines that are too short; mostly counting shows that there are none."""
@@ -325,6 +334,14 @@ class LargeFile:
                 text += file.readline()
                 if text.strip():
                     yield pl.read_ndjson(text, infer_schema_length=None)
+
+
+def _bytes_of(kind: Any) -> int:
+    """Bytes that a cell of this type takes."""
+    import polars as pl
+
+    own = pl.Series([], dtype=kind).to_numpy().dtype
+    return own.itemsize if own.kind in "biuf" else TEXT_BYTES
 
 
 def _joined(types: Types, more: Types) -> dict[str, Any]:

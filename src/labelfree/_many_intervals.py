@@ -44,7 +44,9 @@ def own_blocks(covariance: Array, model: Model) -> tuple[Array, Array, Array]:
     return covariance[:first, :first], own, across
 
 
-def blockwise(blocks: Blocks, model: Model, prior: Prior) -> tuple[Array, Array, Array]:
+def blockwise(
+    blocks: Blocks, model: Model, prior: Prior, told_twice: Array | None = None
+) -> tuple[Array, Array, Array]:
     """Compute the same where all logits together are too many: each classifier's by itself.
 
     The information on one classifier's logits is that of the complete data less what the hidden
@@ -57,6 +59,8 @@ def blockwise(blocks: Blocks, model: Model, prior: Prior) -> tuple[Array, Array,
     blocks : Blocks
     model : Model
     prior : Prior
+    told_twice : (m, K (K−1), K (K−1)) array, optional
+        Information in the prior that rests on the same votes, and is left out.
 
     Returns
     -------
@@ -90,7 +94,10 @@ def blockwise(blocks: Blocks, model: Model, prior: Prior) -> tuple[Array, Array,
     free = np.ones((m, classes, classes - 1), dtype=bool)
     if prior.fixed_rates is not None:
         free &= ~prior.fixed_rates[:, :, None]
-    own = _inverses((complete - hidden).reshape(m, width, width), free.reshape(m, width))
+    told = (complete - hidden).reshape(m, width, width)
+    if told_twice is not None:
+        told -= told_twice
+    own = _inverses(told, free.reshape(m, width))
     shares = model.class_probabilities[1:]
     counted = (expected.classes + prior.classes).sum()
     whole = counted * (np.diag(shares) - np.outer(shares, shares))

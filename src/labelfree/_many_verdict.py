@@ -32,8 +32,10 @@ from labelfree._verdict import (
 Array = NDArray[np.float64]
 
 MOST_PAIRED = 2000  # classifiers times classes of which all pairs are looked at
-LEAST_EXPECTED = 5.0  # variance of a pair's agreements from which the normal distribution serves
+CERTAIN = 1e6  # standard errors that stand for certainty
+LEAST_EXPECTED = 5.0  # variance of a cell of a pair from which the normal distribution serves
 FAR_FROM_ONE = 0.05  # by which class probabilities may miss summing to one before it is a doubt
+MOST_UNNAMED = 5  # classifiers among which, at K > 2, the largest residual seldom was the copies'
 MIXED_UP = 0.5  # share of a class's votes from which another label is said to stand for it
 
 
@@ -141,14 +143,14 @@ def look_for_agreement(
 # --- do they share errors? ------------------------------------------------------------------------
 
 
-def agreement_alarm(blocks: Blocks, model: Model, covariance: Array | None) -> Alarm:
-    """Test the independent model against how often each pair agrees.
+def pair_alarm(blocks: Blocks, model: Model, covariance: Array | None) -> Alarm:
+    """Test the independent model against the joint votes of each pair.
 
-    Two classifiers agree by chance with probability Σ_y p_y Σ_v θ_iyv θ_jyv. The difference to what they
-    do, in its standard errors, is held against the normal distribution, corrected for the number of
-    pairs. As the model was fitted to the same votes, the variance that the fit takes up is
-    subtracted: Ξ − Δ I⁻¹ Δᵀ, as for two classes. Where I⁻¹ is too large to have, it is not, and the
-    alarm goes off too seldom.
+    Two classifiers vote v and w together with probability Σ_y p_y θ_iyv θ_jyw. How far the observed share
+    is from that, in its standard errors, is held against the normal distribution, corrected for the
+    number of cells of all pairs. As the model was fitted to the same votes, the variance that the fit takes
+    up is subtracted: Ξ − Δ I⁻¹ Δᵀ, as for two classes. Where I⁻¹ is too large to have, it is not, and
+    the alarm goes off too seldom.
 
     Parameters
     ----------
@@ -160,65 +162,73 @@ def agreement_alarm(blocks: Blocks, model: Model, covariance: Array | None) -> A
     Returns
     -------
     Alarm
-        Not testable with three classifiers of two classes, which fit any votes, or with so many that
-        their pairs are not looked at.
+        Its residuals are the largest of each pair's cells, positive where the pair agrees more than the
+        model says. Not testable with three classifiers of two classes, which fit any votes, or
+        with so many that their pairs are not looked at.
     """
     from scipy.special import ndtr
 
     m, classes, _ = model.confusion.shape
     if m * classes > MOST_PAIRED or (m <= NEEDED and classes == 2):
         return Alarm(testable=False, p_value=1.0, residuals=np.zeros((0, 0)), pair=(0, 1))
-    met, agreed = _agreements(blocks)
-    joint = np.einsum("y,iyv,jyv->ij", model.class_probabilities, model.confusion, model.confusion)
-    variance = met * joint * (1.0 - joint)
-    residuals = np.zeros((m, m))
-    if not np.isfinite(blocks.tally.sample_size):
-        off = np.abs(agreed - met * joint) / np.maximum(met, FLOOR)
-        told = met > 0
-        residuals[told & (off > EXACT_RESIDUAL)] = np.inf
-        np.fill_diagonal(residuals, 0.0)
-        raised = bool(residuals.any())
-        return Alarm(
-            True, 0.0 if raised else 1.0, np.where(residuals > 0, 1e6, 0.0), _largest(residuals)
+    seen = _joint_votes(blocks)
+    met = seen.sum(axis=(1, 3), keepdims=True)
+    joint = _joint_chances(model)
+    missed, variance = seen - met * joint, met * joint * (1.0 - joint)
+    others = ~np.eye(m, dtype=bool)[:, None, :, None]
+    if np.isfinite(blocks.tally.sample_size):
+        left = variance if covariance is None else variance - met**2 * _fitted(model, covariance)
+        told = (variance >= LEAST_EXPECTED) & (left >= LEAST_LEFT * variance) & others
+        scores = np.divide(
+            missed, np.sqrt(np.maximum(left, FLOOR)), out=np.zeros_like(missed), where=told
         )
-    left = variance if covariance is None else variance - met**2 * _fitted(model, covariance)
-    told = (variance >= LEAST_EXPECTED) & (left >= LEAST_LEFT * variance)
-    np.fill_diagonal(told, val=False)
-    residuals[told] = (agreed - met * joint)[told] / np.sqrt(left[told])
-    pairs = int(np.triu(told).sum())
-    p_value = min(1.0, 2.0 * pairs * float(ndtr(-np.max(np.abs(residuals), initial=0.0))))
-    return Alarm(pairs > 0, p_value if pairs else 1.0, residuals, _largest(np.abs(residuals)))
+    else:  # exact frequencies fit exactly, or not at all
+        told = (met > 0) & others & np.ones_like(joint, dtype=bool)
+        scores = np.where(
+            told & (np.abs(missed) > EXACT_RESIDUAL * met), np.sign(missed) * CERTAIN, 0.0
+        )
+    cells = int(told.sum()) // 2
+    largest = float(np.max(np.abs(scores), initial=0.0))
+    more = np.einsum("ikjk->ij", missed) >= 0
+    residuals = np.abs(scores).max(axis=(1, 3)) * np.where(more, 1.0, -1.0)
+    place = np.unravel_index(int(np.argmax(residuals)), residuals.shape)
+    first, second = sorted(map(int, place))
+    p_value = min(1.0, 2.0 * cells * float(ndtr(-largest))) if cells else 1.0
+    return Alarm(cells > 0, p_value, residuals, (first, second) if first != second else (0, 1))
+
+
+def _joint_votes(blocks: Blocks) -> Array:
+    """How often each pair voted each pair of labels together, (m, K, m, K)."""
+    (together,) = blocks.total(lambda block: (block.cooccurrence(),), narrow=True)
+    return label_pairs(together, len(blocks.tally.classes))
+
+
+def _joint_chances(model: Model) -> Array:
+    """The same as the model has it, as probabilities."""
+    p, confusion = model.class_probabilities, model.confusion
+    return np.asarray(np.einsum("y,iyv,jyw->ivjw", p, confusion, confusion, optimize=True))
 
 
 def _fitted(model: Model, covariance: Array) -> Array:
-    """Variance of the fitted chance of each pair's agreement, (m, m): Δ I⁻¹ Δᵀ, pair by pair."""
+    """Variance of each fitted chance of a pair's votes, (m, K, m, K): Δ I⁻¹ Δᵀ, cell by cell."""
     p, confusion = model.class_probabilities, model.confusion
     m, classes, _ = confusion.shape
     first, width = classes - 1, classes * (classes - 1)
-    by_row = np.einsum("y,iyva,jyv->ijya", p, softmax_slopes(confusion), confusion, optimize=True)
-    own = by_row.reshape(m, m, width)  # [i, j]: by the logits of i
-    shares = np.einsum("iyv,jyv,ya->ija", confusion, confusion, softmax_slopes(p), optimize=True)
+    by_row = np.einsum("y,iyva,jyw->ivjwya", p, softmax_slopes(confusion), confusion, optimize=True)
+    own = by_row.reshape(
+        m, classes, m, classes, width
+    )  # of the cell (i, v, j, w), by the logits of i
+    of_shares = softmax_slopes(p)
+    shares = np.einsum("iyv,jyw,yc->ivjwc", confusion, confusion, of_shares, optimize=True)
     rows = covariance[first:, first:].reshape(m, width, m, width)
     each = rows[np.arange(m), :, np.arange(m), :]
     across = covariance[:first, first:].reshape(first, m, width)
-    alone = np.einsum("ija,iab,ijb->ij", own, each, own, optimize=True)
-    alone += 2.0 * np.einsum("ijc,cia,ija->ij", shares, across, own, optimize=True)
-    both = np.einsum("ija,iajb,jib->ij", own, rows, own, optimize=True)
-    of_classes = np.einsum("ijc,cd,ijd->ij", shares, covariance[:first, :first], shares)
-    return np.asarray(alone + alone.T + 2.0 * both + of_classes)
-
-
-def _agreements(blocks: Blocks) -> tuple[Array, Array]:
-    """On how many items each pair met, and on how many it agreed, (m, m) each."""
-    (together,) = blocks.total(lambda block: (block.cooccurrence(),), narrow=True)
-    pairs = label_pairs(together, len(blocks.tally.classes))
-    return pairs.sum(axis=(1, 3)), np.einsum("ikjk->ij", pairs)
-
-
-def _largest(scores: Array) -> tuple[int, int]:
-    place = np.unravel_index(int(np.argmax(scores)), scores.shape)
-    first, second = sorted(map(int, place))
-    return (first, second) if first != second else (0, 1)
+    alone = np.einsum("ivjwa,iab,ivjwb->ivjw", own, each, own, optimize=True)
+    alone += 2.0 * np.einsum("ivjwc,cia,ivjwa->ivjw", shares, across, own, optimize=True)
+    both = np.einsum("ivjwa,iajb,jwivb->ivjw", own, rows, own, optimize=True)
+    whole = covariance[:first, :first]
+    of_classes = np.einsum("ivjwc,cd,ivjwd->ivjw", shares, whole, shares, optimize=True)
+    return np.asarray(alone + alone.transpose(2, 3, 0, 1) + 2.0 * both + of_classes)
 
 
 def worth(tested: Alarm, model: Model, blocks: Blocks) -> float:
@@ -230,8 +240,9 @@ def worth(tested: Alarm, model: Model, blocks: Blocks) -> float:
     m = len(model.confusion)
     if not tested.raised or m < 2 or not tested.residuals.size:
         return float(m)
-    met, agreed = _agreements(blocks)
-    joint = np.einsum("y,iyv,jyv->ij", model.class_probabilities, model.confusion, model.confusion)
+    seen = _joint_votes(blocks)
+    met, agreed = seen.sum(axis=(1, 3)), np.einsum("ikjk->ij", seen)
+    joint = np.einsum("ikjk->ij", _joint_chances(model))
     right = np.einsum("ikk->ik", model.confusion) @ model.class_probabilities
     deviation = np.sqrt(np.maximum(right * (1.0 - right), FLOOR))
     pairs = np.triu(met > 0, 1)
@@ -261,8 +272,10 @@ def look_at_shared_errors(
         )
     elif tested.raised:
         first, second = (classifiers[place] for place in tested.pair)
+        few = len(classifiers) <= MOST_UNNAMED
+        who = "which of them, so few cannot show" if few else f"{first} and {second} the most"
         findings.doubt(
-            f"The classifiers agree more than their rates explain, {first} and {second} the most, so they share errors; "
+            f"The classifiers agree more than their rates explain ({who}), so they share errors; "
             f"together they tell about as much as {effective:.1f} independent ones, and the intervals show sampling "
             "error only.",
             "50 to 100 gold labels of random items (gold=).",

@@ -18,16 +18,16 @@ from labelfree._intervals import Spread
 from labelfree._many_gold import ManyGold, many_gold
 from labelfree._many_intervals import blockwise, own_blocks, spread_of_classes
 from labelfree._many_verdict import (
-    agreement_alarm,
     look_at_classes,
     look_at_parts,
     look_at_shared_errors,
     look_at_unanimous,
     look_at_widths,
     look_for_agreement,
+    pair_alarm,
     worth,
 )
-from labelfree._multiclass import MOST_CLASSES, ManyClasses, many_classes
+from labelfree._multiclass import MOST_CLASSES, ManyClasses, many_classes, own_accuracy_told
 from labelfree._options import MOST_TWO_CLASSES, is_word
 from labelfree._products import SAMPLED, Blocks
 from labelfree._shared_prior import label_counts
@@ -38,32 +38,29 @@ from labelfree._walked import Walked
 Array = NDArray[np.float64]
 Row = tuple[int, int]
 
-FEW_VOTED = 0.5  # share of all possible votes below which the classifiers are a crowd ...
-FEW_VOTES = 150  # ... or votes that half of the classifiers gave at most
+FEW_VOTED = 0.5  # share of all possible votes below which the classifiers are a crowd
 MOST_BLOCKWISE = 50_000_000  # numbers in the information of every classifier by itself
 
 
 def is_for_many(counted: Tally, method: str, groups: Sequence[Sequence[int]]) -> bool:
-    """Whether these votes take this walk: more than two classes, or a crowd of which each gave few votes.
+    """Whether these votes take this walk: more than two classes, or a crowd, of which few vote on each item.
 
-    Rates of their own cannot be told from few votes, and the covariances of pairs that hardly met even
-    less; there the prior that all classifiers share does better (`benchmarks/consensus_choice.py`).
-    What only the other walk can do, it does: methods of moments, and groups that the user names.
+    The covariances of pairs that hardly met tell little; the prior that all classifiers share does
+    better there, and faster (`benchmarks/consensus_choice.py`). What only the other walk can do,
+    it does: methods of moments, and groups that the user names.
     """
     if len(counted.classes) > 2 or len(counted.classifiers) > MOST_TWO_CLASSES:
         return True
-    return method == "map" and not groups and _gave_few_votes(counted)
+    return method == "map" and not groups and _share_voted(counted) < FEW_VOTED
 
 
-def _gave_few_votes(counted: Tally) -> bool:
-    """Judge by an even spread of the patterns how many votes there are."""
-    if not np.isfinite(counted.sample_size):
-        return False  # exact frequencies are as of endless items
+def _share_voted(counted: Tally) -> float:
+    """Share of all possible votes that were given, judged by an even spread of the patterns."""
     part = counted.thinned(SAMPLED)
     codes: Any = part.codes()
     voted = codes >= 0 if isinstance(codes, np.ndarray) else codes != 0
     shares = (voted.T @ part.counts) / part.counts.sum()
-    return bool(shares.mean() < FEW_VOTED or np.median(shares) * counted.items < FEW_VOTES)
+    return float(shares.mean())
 
 
 def walk_many(
@@ -98,7 +95,7 @@ def walk_many(
         believed=believed,
     )
     asked = not is_word(dependence, "ignore")
-    tested = agreement_alarm(blocks, found.model, found.covariance) if asked else _untested()
+    tested = pair_alarm(blocks, found.model, found.covariance) if asked else _untested()
     effective = worth(tested, found.model, blocks)
     choice = _choice(blocks, found, method, effective)
     if gold is not None:
@@ -142,7 +139,8 @@ def _spread(blocks: Blocks, found: ManyClasses) -> Spread | None:
         return spread_of_classes(found.model, *own_blocks(found.covariance, found.model))
     if classes > MOST_CLASSES or m * (classes * (classes - 1)) ** 2 > MOST_BLOCKWISE:
         return None
-    return spread_of_classes(found.model, *blockwise(blocks, found.model, found.prior))
+    told_twice = None if found.pool is None else own_accuracy_told(found.pool)
+    return spread_of_classes(found.model, *blockwise(blocks, found.model, found.prior, told_twice))
 
 
 def _checked_by_gold(

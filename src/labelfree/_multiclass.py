@@ -63,6 +63,8 @@ class ManyClasses:
     converged : bool
     start : Model
         What two classes at a time gave; the majority's, where there are too many classifiers for it.
+    pool : Shared, optional
+        The prior that all classifiers share, where the fit used it.
     """
 
     model: Model
@@ -72,6 +74,7 @@ class ManyClasses:
     missed: float
     converged: bool
     start: Model
+    pool: Shared | None = None
 
 
 def many_classes(
@@ -136,9 +139,10 @@ def many_classes(
     """
     shape = blocks.tally.shape
     majority = majority_start(blocks)
+    ordered = ordered and shape.classes > 2  # two classes stand in any order
     starts, missed, settled = [majority], 0.0, True
     flat = Prior.flat(shape.classifiers, shape.classes, pseudo_count)
-    if ordered and shape.classes > 2 and method == "map":
+    if ordered and method == "map":
         starts.append(fit_kinds(blocks, majority, pseudo_count))
         flat = prior_of_kinds(starts[-1], pseudo_count)
     pool = None
@@ -174,8 +178,10 @@ def many_classes(
             fitted = fit_monotone(blocks, start, own)
     covariance = covariance_of_logits(blocks, fitted.model, own, pool)
     if covariance is not None and pool is not None:
-        covariance = _untold(covariance, pool)
-    return ManyClasses(fitted.model, own, fitted, covariance, missed, fitted.converged, starts[0])
+        covariance = _untold(covariance, pool, fixed or {})
+    return ManyClasses(
+        fitted.model, own, fitted, covariance, missed, fitted.converged, starts[0], pool
+    )
 
 
 def _two_at_a_time(
@@ -220,12 +226,18 @@ def covariance_of_logits(
     told = information(blocks, model, prior)
     if pool is None:
         return inverse(told, free)
-    alone = inverse(_without_own_accuracy(told, pool), free)
+    told_twice = np.zeros_like(told)
+    classes = len(model.class_probabilities)
+    width = classes * (classes - 1)
+    for i, surplus in enumerate(own_accuracy_told(pool)):
+        place = slice(classes - 1 + i * width, classes - 1 + (i + 1) * width)
+        told_twice[place, place] = surplus
+    alone = inverse(told - told_twice, free)
     return inverse(told, free) if alone is None else alone
 
 
-def _without_own_accuracy(told: Array, pool: Shared) -> Array:
-    """Take from the information what the prior says of each classifier's own accuracy.
+def own_accuracy_told(pool: Shared) -> Array:
+    """What the prior says of each classifier's own accuracy, as information on its logits, (m, D, D).
 
     The mean of its prior rests on the accuracy that its own votes show; taken for known, a strong
     prior would count these twice. With P the prior's part and u the move of the logits as the
@@ -244,16 +256,11 @@ def _without_own_accuracy(told: Array, pool: Shared) -> Array:
     along = (pushes * moves.reshape(m, -1)).sum(axis=1)  # uᵀ P u
     accuracy = np.einsum("iyy->i", confusion) / classes
     of_pool = pool.pull / np.maximum(accuracy * (1.0 - accuracy), FLOOR)
-    rest = told.copy()
-    for i in np.flatnonzero(along > of_pool):
-        start = classes - 1 + i * classes * (classes - 1)
-        place = slice(start, start + classes * (classes - 1))
-        share = 1.0 - of_pool[i] / along[i]
-        rest[place, place] -= share * np.outer(pushes[i], pushes[i]) / along[i]
-    return rest
+    share = np.maximum(1.0 - of_pool / np.maximum(along, FLOOR), 0.0) / np.maximum(along, FLOOR)
+    return np.asarray(share[:, None, None] * pushes[:, :, None] * pushes[:, None, :])
 
 
-def _untold(covariance: Array, pool: Shared) -> Array:
+def _untold(covariance: Array, pool: Shared, known: Mapping[Row, Array]) -> Array:
     """Give rates that the votes do not tell, and that rest on the pool alone, the prior's own spread."""
     from scipy.special import polygamma
 
@@ -261,7 +268,9 @@ def _untold(covariance: Array, pool: Shared) -> Array:
         return covariance
     wide = covariance.copy()
     classes = pool.prior.confusion.shape[1]
-    for row in np.flatnonzero(pool.prior.fixed_rates.ravel()):
+    for row in np.flatnonzero(pool.prior.fixed_rates.ravel()).tolist():
+        if divmod(row, classes) in known:
+            continue
         spread = polygamma(1, pool.prior.confusion.reshape(-1, classes)[row])
         place = classes - 1 + row * (classes - 1) + np.arange(classes - 1)
         wide[np.ix_(place, place)] = np.diag(spread[1:]) + spread[0]

@@ -160,7 +160,14 @@ def many_facts(
         )
     if len(counted.classes) > 2:
         return _shares(prevalence, counted.classes), _known_rows(known, counted), {}
-    share, facts = share_of(prevalence, counted.classes), facts_of(known, counted.classifiers)
+    facts = facts_of(known, counted.classifiers)
+    return rows_of(facts, share_of(prevalence, counted.classes))
+
+
+def rows_of(
+    facts: Facts, share: float | None
+) -> tuple[Array | None, dict[Row, Array], dict[Row, Array]]:
+    """What is known of two classes, as class probabilities, fixed rows, and pseudo-counts of rows."""
     fixed, believed = {}, {}
     for (place, true), value in facts.fixed.items():
         fixed[place, true] = np.where(np.arange(2) == true, value, 1.0 - value)
@@ -218,7 +225,9 @@ def _known_rows(known: Any, counted: Tally) -> dict[Row, Array]:
             or (rows < 0).any()
             or np.abs(rows.sum(axis=1) - 1).max() > ROUNDED
         ):
-            raise OptionsError(f"known= must give {name} {wanted}, got {listed([repr(facts)])}.")
+            raise OptionsError(
+                f"known= must give {name} {wanted}, got {listed([' '.join(repr(facts).split())])}; mend the rows."
+            )
         place = counted.classifiers.index(name)
         rows = np.maximum(rows, SMALLEST_KNOWN)
         for true, row in enumerate(rows / rows.sum(axis=1, keepdims=True)):

@@ -138,11 +138,13 @@ def _rates(
     classifiers: int | None, sensitivity: ArrayLike, specificity: ArrayLike
 ) -> tuple[Array, Array]:
     psi, eta = _numbers("sensitivity", sensitivity), _numbers("specificity", specificity)
-    m: Any = max(len(psi), len(eta)) if classifiers is None else classifiers  # whatever came
-    if not isinstance(m, int | np.integer) or isinstance(m, bool) or not 3 <= m <= MOST_PLANNED:
+    asked: Any = max(len(psi), len(eta)) if classifiers is None else classifiers
+    whole = isinstance(asked, int | np.integer) and not isinstance(asked, bool)
+    if not whole or not 3 <= asked <= MOST_PLANNED:
         raise OptionsError(
-            f"Expected three to {MOST_PLANNED:,} classifiers to plan for, got {m!r}; give classifiers= or a rate each."
+            f"Expected three to {MOST_PLANNED:,} classifiers to plan for, got {asked!r}; give classifiers= or a rate each."
         )
+    m = int(asked)
     for name, rate in (("sensitivity", psi), ("specificity", eta)):
         if rate.ndim != 1 or len(rate) not in (1, m):
             raise OptionsError(f"{name}= must hold one rate, or {m}, got {rate.size}.")

@@ -165,7 +165,8 @@ class Estimate:
                 "There are no intervals: the votes do not determine every rate (their information matrix is singular); "
                 "more items or classifiers would help."
                 if len(self.classes) == 2
-                else f"There are no intervals: {self.verdict.advice[-1]}"
+                else "There are no intervals: of more than two classes they come with method='map' and at most ten "
+                "classes; choose these."
             )
         if quantity == "imbalance":
             return 2.0 * spread.ends("prevalence", level) - 1.0

@@ -34,11 +34,12 @@ PULL = 0.5  # of the likeliest, on own accuracies: on real votes too strong a pu
 MIDDLE, SPREAD = 10.0, 1.5  # of a strength: log c ~ N(log 10, 1.5²)
 STRENGTHS = np.exp(np.linspace(np.log(0.5), np.log(2000.0), 25))  # that are tried
 MOST_ROUNDS = 500  # of EM
-OFTEN = (
-    10  # rounds in which the strength is looked up anew, without leaps; after these, in every tenth
-)
+OFTEN = 10  # rounds without leaps, each with a new look at the strength; later, every tenth has one
 WORSE = 2.0  # times as large a change as before a leap, from which the search goes back
-LATEST = 100  # round in which it is looked up: it is one of a few, and might go to and fro for ever
+STEPS = 2  # among these that the strength moves when it is looked up anew
+LATEST = (
+    100  # round with such a look: the strength is one of a few, and might go to and fro for ever
+)
 STILL = 1e-4  # largest change of a probability in a round that counts as standing still
 LEAST_ABOVE_CHANCE = 1.2  # times 1 / K: the pool's accuracy is at least this
 EXTREME = 1e-3  # an accuracy in the prior is this far from 0 and 1
@@ -141,7 +142,7 @@ def shared(
         counts = expect_types(blocks, types)
         mean = pool.mean(counts.own)
         if rounds < OFTEN or (rounds % OFTEN == 0 and rounds <= LATEST):
-            strength = pool.strength(counts.own, mean)
+            strength = pool.strength(counts.own, mean, strength if rounds else None)
         prior = pool.prior(mean, strength)
         prior = with_known(prior, class_probabilities, fixed, believed)
         new = _maximised(counts, types, pool.own(counts.own), prior, class_probabilities, fixed)
@@ -195,12 +196,12 @@ class _Pool:
         share = common_share(classes)
         return np.asarray((1.0 - share) * symmetric + share * common)
 
-    def strength(self, votes: Array, mean: Array) -> float:
-        """Pseudo-votes a row under which the expected votes are likeliest."""
+    def strength(self, votes: Array, mean: Array, near: float | None = None) -> float:
+        """Pseudo-votes a row under which the expected votes are likeliest; among those near one found before."""
         told = ~self.silent
         if not told.any():
             return MIDDLE
-        return _likeliest(votes[told], mean[told])
+        return _likeliest(votes[told], mean[told], near)
 
     def prior(self, mean: Array, strength: float) -> Prior:
         """As pseudo-counts; the rows of silent classifiers stay at their mean."""
@@ -260,14 +261,18 @@ def _accuracy(votes: Array) -> float:
     return float(_right(votes).sum() / max(votes.sum(), FLOOR))
 
 
-def _likeliest(votes: Array, mean: Array) -> float:
+def _likeliest(votes: Array, mean: Array, near: float | None = None) -> float:
     """Strength under which the expected votes are likeliest, with a weak prior of its own."""
+    tried = STRENGTHS
+    if near is not None:
+        place = int(np.argmin(np.abs(STRENGTHS - near)))
+        tried = STRENGTHS[max(place - STEPS, 0) : place + STEPS + 1]
     heights = [
         _dirichlet_multinomial(votes, strength * mean)
         - 0.5 * (np.log(strength / MIDDLE) / SPREAD) ** 2
-        for strength in STRENGTHS
+        for strength in tried
     ]
-    return float(STRENGTHS[int(np.argmax(heights))])
+    return float(tried[int(np.argmax(heights))])
 
 
 def _dirichlet_multinomial(votes: Array, pseudo: Array) -> float:

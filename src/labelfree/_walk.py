@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from labelfree._choice import DIFFICULTY, Choice, GoldItems, calibrated, dependent, independent
-from labelfree._consensus import winners
+from labelfree._consensus import tempered_rule, winners
 from labelfree._dependence import Alarm, alarm
+from labelfree._difficulty import MOST_LOG_ODDS
 from labelfree._evidence import look_at_labels, look_at_values, look_at_votes
 from labelfree._imbalance import Imbalance, likelihood_imbalance, tensor_imbalance
-from labelfree._intervals import covariance_of_votes, jackknife
+from labelfree._intervals import covariance_of_terms, covariance_of_votes, jackknife
 from labelfree._latent_class import Fit, Model, Prior, fit
 from labelfree._moments import moments, moments_of_all
-from labelfree._options import Facts, is_word
+from labelfree._multiclass import many_classes
+from labelfree._options import Facts, is_word, rows_of
 from labelfree._origin import likelihood_curve
 from labelfree._products import Block, Blocks
 from labelfree._rank_one import RankOne, rank_one
@@ -137,7 +140,7 @@ class Walk:
             if self.method == "map" or modelled.dependence == DIFFICULTY:
                 choice = modelled
         if self.gold is None:
-            return choice, tested
+            return self._labelled_apart(choice), tested
         checked = calibrated(
             self.blocks, choice, fitted, self.gold, prior=self.prior, believed=believed
         )
@@ -145,6 +148,27 @@ class Walk:
             return choice if checked is None else checked, tested
         self.turned, self.found = True, self.found.turned()
         return self.choose(dependence, groups)
+
+    def _labelled_apart(self, choice: Choice) -> Choice:
+        """Where items differ in difficulty, take labels from the model of items of two types.
+
+        Its rates are further off than tempered ones, but its labels are right more often on real votes
+        (`benchmarks/consensus_choice.py`): it sees items on which everybody errs alike. Its log-odds are
+        flattened as the tempering asks for, which moves no label.
+        """
+        if choice.dependence != DIFFICULTY or self.method != "map":
+            return choice
+        shares, fixed, believed = rows_of(self.facts, self.prevalence)
+        found = many_classes(
+            self.blocks, class_probabilities=shares, fixed=fixed, believed=believed
+        )
+        rule = tempered_rule(found.model, choice.slope, 0.0, MOST_LOG_ODDS)
+        doubt = None
+        if found.covariance is not None:
+            doubt = choice.slope**2 * covariance_of_terms(found.model, found.covariance)
+        return replace(
+            choice, rule=rule, doubt=doubt, converged=choice.converged and found.converged
+        )
 
     def _signed(self, found: RankOne) -> RankOne:
         """Give v the sign that known rates, or gold, ask for."""
