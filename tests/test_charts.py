@@ -285,6 +285,17 @@ def test_hostile_names_cannot_end_a_script(draw, tmp_path):
     assert "<script" not in (tmp_path / "chart.svg").read_text()
 
 
+@pytest.mark.parametrize("classifiers", [5, 45])
+@pytest.mark.parametrize("draw", [charts.rates, charts.confusion])
+def test_hostile_labels_cannot_end_a_script(draw, classifiers, tmp_path):
+    labels = [HOSTILE, "<!--<script>", "plain"]
+    votes, _ = votes_of_classes(labels, items=300, classifiers=classifiers)
+    draw(lf.estimate(votes)).save(tmp_path / "c.html", inline=True)
+    text = (tmp_path / "c.html").read_text("utf-8")
+    assert "</script><script>alert" not in text
+    assert "<!--<script>" not in text
+
+
 @pytest.mark.parametrize("draw", EVERY)
 def test_unidentified_estimates_have_no_charts(draw, unidentified):
     with pytest.raises(lf.NotIdentifiedError, match=r"nothing to draw: .* What would help: "):

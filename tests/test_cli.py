@@ -302,6 +302,12 @@ def test_json_is_all_there_is_on_stdout_and_has_the_documented_keys():
     assert keys_of(as_json("votes.csv")) == keys
     assert keys_of(as_json("coins.csv")) == {key for key in keys if not key.startswith("alarm.")}
     assert all(ord(sign) < 128 for sign in succeed("estimate", "votes.csv", "--json"))
+    votes_of_classes(["sad", "calm", "glad"])[0].write_csv("moods.csv")
+    of_two = {key for key in keys if re.search("[.](sensitivity|specificity)", key)}
+    of_more = documented_keys("An estimate of more than two classes")
+    found = as_json("moods.csv")
+    assert keys_of(found) == keys - of_two | of_more
+    assert found["prevalence"] is None
 
 
 def documented_keys(heading="An estimate"):

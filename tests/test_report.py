@@ -436,6 +436,8 @@ def test_a_notebook_shows_a_table_with_names_as_text(digits):
     whole = digits._repr_html_()
     assert whole.count("<tr>") == 11
     assert digits.verdict.level in whole
+    assert "95 % intervals" in whole
+    assert f"What would help: {digits.verdict.advice[0]}" in whole
 
 
 def test_a_notebook_shows_how_common_each_of_more_than_two_classes_is(moods):

@@ -71,6 +71,7 @@ The rooms, in the order that data walks through them (each may call those above 
     _notebook      an estimate as a small table for notebooks
     _layout        where names and lines go on a chart
     _style         how every chart looks: colours, letters, axes
+    _class_charts  charts of more than two classes
     charts         charts of an estimate (extra: report)
     report         an estimate -> one self-contained HTML page (extra: report)
     _result        Estimate: the answer, and what can be done with it
@@ -88,6 +89,7 @@ The rooms, in the order that data walks through them (each may call those above 
     _plan          how many items, or gold labels, for a wanted interval
     sklearn        SpectralEnsemble: the scikit-learn face (extra: sklearn)
     _terminal      what a person reads in a terminal
+    _given         how the words of a command line become what Python takes
     _arguments     what stands behind a command: its options
     _program       the program around the commands: errors in a sentence, exit codes
     _periods       commands on tallies of periods: tally, drift

@@ -23,11 +23,10 @@ from labelfree._arguments import (
     Reading,
     VotesFile,
     VotesFiles,
-    numbers_of,
     one_of,
-    positions_of,
     with_options_apart,
 )
+from labelfree._given import numbers_of, positions_of
 from labelfree._periods import app as periods
 from labelfree._program import Program, import_ahead, print_json, working
 from labelfree._questions import app as questions

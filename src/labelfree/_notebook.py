@@ -16,7 +16,7 @@ from labelfree._view import (
 )
 
 SHOWN_CLASSES = 12
-LEFT, RIGHT = ' style="text-align: left"', ' style="text-align: right"'
+LEFT, RIGHT = (f' style="text-align: {side}; padding: 2px 8px"' for side in ("left", "right"))
 
 
 def notebook_html(estimate: Graded) -> str:
@@ -38,10 +38,13 @@ def notebook_html(estimate: Graded) -> str:
     whole = [f"{counted(len(rows), 'classifier')} on {rounded(estimate.items)} items"]
     if is_identified(estimate):
         whole.append(_shares(estimate, rough=rough))
+        if rows[0]["balanced_accuracy_low"] is not None:
+            whole.append(f"in parentheses {100 * estimate.level:g} % intervals")
     if len(rows) > SHOWN_CLASSIFIERS:
         whole.append(f"{len(rows) - SHOWN_CLASSIFIERS} more in .table()")
     head = "".join(f"<th{LEFT if head == 'classifier' else RIGHT}>{head}</th>" for head in heads)
-    reasons = "".join(f"<li>{escape(reason)}</li>" for reason in verdict.reasons)
+    helps = [f"What would help: {advice}" for advice in verdict.advice]
+    reasons = "".join(f"<li>{escape(reason)}</li>" for reason in (*verdict.reasons, *helps))
     return (
         f"<div><p><strong>Verdict: {verdict.level}</strong></p><ul>{reasons}</ul>"
         f"<p>{escape('; '.join(whole))}</p>"

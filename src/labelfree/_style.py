@@ -14,6 +14,7 @@ INK, MUTED, GRID, PAPER = "#1f2a37", "#5b6675", "#dfe4ea", "#fefefe"
 BLUE, ORANGE = "#0b63a5", "#c2500a"
 # Widths are measured with Liberation Sans, whose letters are as wide as those of Arial.
 FONT = "Arial, 'Liberation Sans', Helvetica, sans-serif"
+MOST_CROSSES = 40  # classifiers that can be told apart one by one
 SIDE = 340  # points of a square chart: readable at the width of a phone, and beside a text
 
 

@@ -370,7 +370,7 @@ def bands_by_class(estimate: Graded) -> list[Row]:
     return [
         {
             "true": harmless(label),
-            "said": f"{label}: the middle classifier calls {percent(cut[2])} right, half of all "
+            "said": f"{harmless(label)}: the middle classifier calls {percent(cut[2])} right, half of all "
             f"{percent(cut[1])} to {percent(cut[3])}",
         }
         | dict(zip(BANDS, cut, strict=True))

@@ -17,11 +17,13 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from labelfree._class_charts import matrices, rates_by_class
 from labelfree._errors import LabelfreeError, OptionsError, listed
-from labelfree._layout import LETTER, area_of, equal_lines, named, worth_seeing
+from labelfree._layout import area_of, equal_lines, named, worth_seeing
 from labelfree._style import (
     BLUE,
     INK,
+    MOST_CROSSES,
     MUTED,
     ORANGE,
     PAPER,
@@ -39,8 +41,6 @@ from labelfree._style import (
 from labelfree._view import (
     Graded,
     Row,
-    bands_by_class,
-    confusion_rows,
     harmless,
     is_binary,
     likelihood_rows,
@@ -49,7 +49,6 @@ from labelfree._view import (
     prevalence_bands,
     prevalence_row,
     rate_rows,
-    right_by_class,
     short,
     signed,
     with_ends,
@@ -60,10 +59,8 @@ if TYPE_CHECKING:
 
 __all__ = ["by_prevalence", "confusion", "imbalance", "pairs", "rates"]
 
-MOST_CROSSES = 40  # classifiers whose intervals can be told apart
 MOST_LINES = 40
 MOST_MATRICES = 12
-MOST_SPELLED = 12  # classes of a matrix whose cells have room for numbers
 IMBALANCE_TITLE = "imbalance, and the prevalence that it stands for"
 LEAST_FULL = 2.0  # times the bound: no weaker residual has its full colour
 STRONG = 0.8  # of the pairs have weaker residuals than the one from which colours are full
@@ -87,7 +84,7 @@ def rates(estimate: Graded) -> LayerChart:
     alt = altair_or_reason()
     refuse_unidentified(estimate)
     if not is_binary(estimate):
-        return cast("LayerChart", _rates_by_class(estimate))
+        return cast("LayerChart", rates_by_class(estimate))
     rows = rate_rows(estimate)
     crosses = len(rows) <= MOST_CROSSES and rows[0]["sensitivity_low"] is not None
     area = area_of(rows, intervals=crosses)
@@ -129,50 +126,6 @@ def rates(estimate: Graded) -> LayerChart:
         layers += [layer.encode(*at, text="short:N") for layer in (halo, words)]
     chart = finished(alt.layer(*layers), "Sensitivity against specificity", height=SIDE)
     return cast("LayerChart", chart)
-
-
-def _rates_by_class(estimate: Graded) -> Any:
-    """One row a class: a point for each classifier, or how they spread where they are many."""
-    alt = altair_or_reason()
-    rows = bands_by_class(estimate)
-    step = min(30.0, max(12.0, 600 / len(rows)))
-    title = "share of the class that is called right"
-    axis = alt.Axis(labelLimit=130, labelFontSize=12 if step > 15 else 10)
-    order = [row["true"] for row in rows]
-    y = alt.Y("true:N", title=None, sort=order, axis=axis)
-
-    def x(field: str) -> Any:
-        return alt.X(f"{field}:Q", title=title, **shares())
-
-    base = chart_of(rows)
-    if len(estimate.classifiers) > MOST_CROSSES:
-        thick = 0.55 * step
-        layers = [
-            base.mark_bar(color=BLUE, opacity=0.15, size=thick, aria=False).encode(
-                x("lowest"), y, x2="highest:Q"
-            ),
-            base.mark_bar(color=BLUE, opacity=0.35, size=thick, aria=False).encode(
-                x("low"), y, x2="high:Q"
-            ),
-            base.mark_tick(color=ORANGE, thickness=3, size=thick).encode(
-                x("median"), y, description="said:N", tooltip=alt.Tooltip("said:N", title="spread")
-            ),
-        ]
-    else:
-        points = chart_of(right_by_class(estimate)).mark_circle(color=BLUE, size=60, opacity=0.6)
-        layers = [
-            base.mark_tick(color=ORANGE, thickness=2.5, size=0.7 * step, aria=False).encode(
-                x("median"), y
-            ),
-            points.encode(
-                x("probability"),
-                y,
-                tooltip=["classifier:N", "true:N", alt.Tooltip("probability:Q", format=".0%")],
-                description="said:N",
-            ),
-        ]
-    chart = alt.layer(*layers)
-    return finished(chart, "Share of each class that is called right", height=step * len(rows))
 
 
 def pairs(estimate: Graded) -> LayerChart:
@@ -428,53 +381,9 @@ def confusion(estimate: Graded, *, classifiers: Sequence[str] | None = None) -> 
         One square a classifier; rows are true classes, columns votes, and every row sums to one. Blue
         votes are right, orange ones wrong.
     """
-    alt = altair_or_reason()
     refuse_unidentified(estimate)
     places = _places_of(estimate, classifiers)
-    rows = confusion_rows(estimate, places)
-    labels = [harmless(label) for label in estimate.classes]
-    small = len(labels) > 5
-    axis = {"ticks": False, "domain": False, "labelLimit": 70, "grid": False}
-    axis |= {"labelFontSize": 9 if small else 11}
-    side = min(400, max(120, 26 * len(labels)))
-    upright = max(map(len, labels)) * len(labels) > side / LETTER
-    base = alt.Chart().encode(
-        alt.X(
-            "vote:N",
-            sort=labels,
-            title="vote",
-            axis=alt.Axis(**axis, labelAngle=-90 if upright else 0),
-        ),
-        alt.Y("true:N", sort=labels, title="true class", axis=alt.Axis(**axis)),
-    )
-    cell = base.mark_rect().encode(
-        color=alt.Color(
-            "kind:N", scale=alt.Scale(domain=["right", "wrong"], range=[BLUE, ORANGE]), legend=None
-        ),
-        opacity=alt.Opacity(
-            "strength:Q", scale=alt.Scale(domain=[0, 1], range=[0.03, 0.75]), legend=None
-        ),
-        description="said:N",
-        tooltip=["classifier:N", "true:N", "vote:N", alt.Tooltip("probability:Q", format=".0%")],
-    )
-    words = base.mark_text(color=INK, fontSize=9 if small else 11, aria=False).encode(
-        text=alt.Text("percent:N")
-    )
-    words = words.transform_calculate(percent="round(100 * datum.probability)")
-    names = [short(harmless(estimate.classifiers[place]), round(side / 7.5)) for place in places]
-    chart = alt.layer(
-        cell, *([] if len(labels) > MOST_SPELLED else [words]), data=alt.Data(values=rows)
-    )
-    faceted = chart.properties(width=side, height=side).facet(
-        alt.Facet(
-            "order:O",
-            title=None,
-            header=alt.Header(labelExpr=f"{script_list(names)}[datum.value]", labelLimit=side),
-        ),
-        columns=max(1, round(700 / (side + 60))),
-    )
-    title = "Of 100 items of a true class, how many are given each vote"
-    return cast("FacetChart", finished(faceted, title, width=None))
+    return cast("FacetChart", matrices(estimate, places))
 
 
 def _places_of(estimate: Graded, classifiers: Sequence[str] | None) -> list[int]:

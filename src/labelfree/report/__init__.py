@@ -1,8 +1,9 @@
 """Estimate -> one self-contained HTML page: verdict, tables, charts, no network (extra: report).
 
-``_page`` gathers what is said, ``_figures`` draws the charts, ``page.html.jinja`` lays it out, and
-``page.css`` and ``page.js`` are written into it. Names and labels reach the page through Jinja2's
-autoescape or as charts' text; the page lets no script run but its own.
+``_page`` gathers what is said (``_items`` of the consensus, ``_classes`` of more than two classes),
+``_figures`` draws the charts, ``page.html.jinja`` lays it out, and ``page.css`` and ``page.js`` are
+written into it. Names and labels reach the page through Jinja2's autoescape or as charts' text; the
+page lets no script run but its own.
 """
 
 from __future__ import annotations

@@ -13,6 +13,7 @@ from labelfree import charts
 from labelfree._choice import DIFFICULTY, GROUPS
 from labelfree._errors import counted
 from labelfree._movement import Movement
+from labelfree._style import MOST_CROSSES
 from labelfree._view import (
     Graded,
     Row,
@@ -218,8 +219,8 @@ def _rates(estimate: Graded) -> Row:
     return {
         "svg": drawn(charts.rates, estimate, "rates"),
         "alt": alt,
-        "points": len(estimate.classifiers) <= charts.MOST_CROSSES,
-        "crosses": len(rows) <= charts.MOST_CROSSES
+        "points": len(estimate.classifiers) <= MOST_CROSSES,
+        "crosses": len(rows) <= MOST_CROSSES
         and bool(rows)
         and rows[0]["sensitivity_low"] is not None,
     }
