@@ -365,8 +365,8 @@ class Real:
         ]
         return (
             "Methods that take errors to be independent are off by .1 and more where errors are shared most. "
-            "The default takes part of that back, most of it for the rates, and for b not on every set. The "
-            f"default for MAP, sensitivity / specificity / b: {'; '.join(said)}."
+            "The default takes much of that back for the rates, though not on every set, and less for b. "
+            f"The default, for MAP's sensitivity / specificity / b: {'; '.join(said)}."
         )
 
     def room(self, way: str, name: str) -> float:
