@@ -54,26 +54,18 @@ def crowd(items: int, raters: int, classes: int) -> tuple[pl.DataFrame, np.ndarr
 
 def measure(path: str, truth: str) -> None:
     """Do all of it, from the file to the labels; print what it took as JSON."""
-    from labelfree import tally
-    from labelfree._consensus import answer, posterior_rule
-    from labelfree._multiclass import many_classes
-    from labelfree._products import Blocks
-    from labelfree._votes import read_votes
+    import labelfree as lf
 
     start, work = time.perf_counter(), time.process_time()
-    reading = {"item": "item", "classifier": "rater", "vote": "vote"}
-    counted = tally(path, **reading)
-    found = many_classes(Blocks(counted))
+    found = lf.estimate(path, item="item", classifier="rater", vote="vote")
     seconds = time.perf_counter() - start
-    votes = read_votes(path, **reading)
-    labels = answer(posterior_rule(found.model), votes).labels
-    right = float(np.mean(np.asarray(labels) == pl.read_parquet(truth)["true"].to_numpy()))
+    labels = found.label(path).sort("item")["label"]
+    right = float((labels == pl.read_parquet(truth)["true"]).mean())
     said = {
         "seconds": seconds,
         "labelled": time.perf_counter() - start,
         "work": time.process_time() - work,
         "gigabytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20,
-        "rounds": found.fit.rounds,
         "converged": found.converged,
         "right": right,
     }

@@ -29,7 +29,7 @@ def matrices(classifiers, classes, seed=0, low=0.5, high=0.85):
     return cells
 
 
-def drawn(shares, cells, items, seed=7, missing=0.0):
+def drawn(shares, cells, items, seed=11, missing=0.0):
     """Truth and votes as codes; missing votes as −1."""
     random = np.random.default_rng(seed)
     truth = random.choice(len(shares), items, p=shares)
@@ -271,12 +271,11 @@ def test_the_alarm_is_quiet_under_independence_and_hears_a_copy():
 
 
 def hard_items(items, seed=0):
-    """Three classes; on four items in ten everybody is torn between the true label and one other."""
+    """Three classes; on three items in ten everybody guesses."""
     truth, codes = drawn(SHARES, matrices(10, 3), items, seed=seed)
     random = np.random.default_rng(seed + 100)
-    lure = (truth + 1 + random.integers(0, 2, items)) % 3
-    torn = (random.random(items) < 0.4)[:, None] & (random.random(codes.shape) < 0.45)
-    return truth, np.where(torn, lure[:, None], codes)
+    hard = (random.random(items) < 0.3)[:, None]
+    return truth, np.where(hard, random.integers(0, 3, codes.shape), codes)
 
 
 def test_gold_labels_calibrate_where_errors_are_shared():
@@ -293,7 +292,7 @@ def test_gold_labels_calibrate_where_errors_are_shared():
         with_gold.append(np.abs(found.accuracy - right).mean())
         low, high = found.interval("accuracy").T
         held.append(((low <= right) & (right <= high)).mean())
-    assert np.mean(with_gold) < 0.7 * np.mean(without)
+    assert np.mean(with_gold) < 0.5 * np.mean(without)
     assert np.mean(held) >= 0.85
 
 

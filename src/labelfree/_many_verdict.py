@@ -338,29 +338,27 @@ def look_at_parts(findings: Findings, blocks: Blocks) -> None:
 
 def _parts(blocks: Blocks) -> tuple[int, int]:
     """Count the connected parts of the graph of classifiers and items, and the classifiers of the largest."""
-    from scipy.sparse import coo_array
+    from scipy.sparse import csr_array
     from scipy.sparse.csgraph import connected_components
 
     m = len(blocks.tally.classifiers)
 
     def work(block: Block) -> Any:
+        """Link every pattern's first classifier to its others."""
         if block.voted is None:
             return None
-        part = coo_array(block.voted)
-        # Every pattern links its first classifier to its others.
-        order = np.lexsort((part.coords[1], part.coords[0]))
-        rows, columns = part.coords[0][order], part.coords[1][order]
-        first = np.r_[True, rows[1:] != rows[:-1]] if len(rows) else np.zeros(0, dtype=bool)
-        leader = columns[first][np.cumsum(first) - 1]
-        return np.unique(np.stack([leader, columns]), axis=1)
+        part = csr_array(block.voted)
+        cast = np.diff(part.indptr)
+        leaders = np.repeat(part.indices[part.indptr[:-1][cast > 0]], cast[cast > 0])
+        return csr_array((np.ones(len(leaders)), (leaders, part.indices)), shape=(m, m))
 
     links = blocks.each(work)
     if any(each is None for each in links):
         return 1, m  # somewhere everyone voted
-    both = np.unique(np.concatenate(links, axis=1), axis=1)
-    graph = coo_array((np.ones(both.shape[1]), (both[0], both[1])), shape=(m, m))
+    graph = sum(links[1:], start=links[0])
+    voted = (graph.sum(axis=0) > 0) | (graph.sum(axis=1) > 0)
     _, labels = connected_components(graph, directed=False)
-    sizes = np.bincount(labels[np.unique(both)])
+    sizes = np.bincount(labels[voted])
     sizes = sizes[sizes > 0]
     return len(sizes), int(sizes.max(initial=0))
 

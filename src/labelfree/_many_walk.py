@@ -185,7 +185,8 @@ def _look_at_gold(findings: Findings, checked: ManyGold, labels: int, tested: Al
 def _as_two(blocks: Blocks, choice: Choice) -> Choice:
     """Name what two classes are asked for, and add the rates under other prevalences."""
     spread = choice.spread
-    curve = by_prevalence(blocks, choice.model, choice.slope, PREVALENCES)
+    spread_out = blocks.thinned()  # the curve needs no more patterns than that
+    curve = by_prevalence(spread_out, choice.model, choice.slope, PREVALENCES)
     if spread is not None:
         spread = Spread(_two(spread.centre), _two(spread.error), spread.plain)
     return replace(choice, spread=spread, curve=(PREVALENCES, *curve))
