@@ -18,6 +18,7 @@ from labelfree._intervals import Spread, covariance_of_logits
 from labelfree._latent_class import Fit, Model, Prior, fit
 from labelfree._moments import Moments
 from labelfree._products import Block, Blocks
+from labelfree._rank_one import rank_one
 from labelfree._tally import Tally
 from labelfree._verdict import (
     Findings,
@@ -41,6 +42,7 @@ OFTEN_ALIKE, BY_CHANCE = (
     0.05,
 )  # raters that often agree, and how seldom a crowd of them may pass for copies
 ROUNDING = 1e-12  # of the items that a pair shares
+UNSURE = 0.1  # standard error of v, beyond which the others cannot vouch for one of those alike
 EDGE = 1e-9  # how far an interval must keep from one half to be called clear of it
 FAR, FEWEST_WRONG = (
     4.0,
@@ -79,6 +81,26 @@ def alike(seen: Moments, sample_size: float) -> tuple[Places, ...]:
             found.append((place, *map(int, others)))
             left[list(found[-1])] = False
     return tuple(found)
+
+
+def _vouched_for(
+    seen: Moments, place: int, copies: list[int], choice: Choice, sample_size: float
+) -> bool:
+    """Whether a classifier is as good as the answer says by its votes and the others' alone, without copies.
+
+    Copies that agree on every item seem to never err, whoever they are. Of v_i from its covariances with
+    others, r_ij = v_i v_j, the variance is about (1 / S + v_i² / S²) / n, with S = Σ_j v_j².
+    """
+    kept = [place, *(other for other in range(len(seen.mean)) if other not in (place, *copies))]
+    pairs = np.ix_(kept, kept)
+    vector = rank_one(
+        Moments(seen.mean[kept], seen.covariance[pairs], seen.pair_counts[pairs])
+    ).vector
+    strength = max(float((vector[1:] ** 2).sum()), EDGE)
+    error = float(np.sqrt((1.0 / strength + (vector[0] / strength) ** 2) / sample_size))
+    classes, rates = choice.model.class_probabilities, choice.model.confusion[place]
+    claimed = 2.0 * np.sqrt(classes[0] * classes[1]) * (rates[0, 0] + rates[1, 1] - 1.0)
+    return bool(error <= UNSURE and abs(vector[0]) >= abs(claimed) - 2.0 * error - EDGE)
 
 
 def informative(spread: Spread) -> NDArray[np.bool_]:
@@ -186,10 +208,11 @@ def look_at_votes(
     sets = [each for each in alike(seen, tally.sample_size) if not grouped.issuperset(each)]
     copies = [place for each in sets for place in each[1:]]
     told[copies] = False
+    vouched = all(_vouched_for(seen, each[0], copies, choice, tally.sample_size) for each in sets)
     look_at_copies(
         findings,
         [[names[place] for place in each] for each in sets],
-        apart=int(told.sum()),
+        apart=int(told.sum()) if vouched else 0,
         raised=tested.raised,
     )
 

@@ -19,6 +19,7 @@ from labelfree._errors import listed
 from labelfree._latent_class import FLOOR, Model
 from labelfree._many_intervals import softmax_slopes
 from labelfree._products import Block, Blocks, label_pairs
+from labelfree._shared_prior import SILENT
 from labelfree._verdict import (
     EXACT_SIGNAL,
     NEEDED,
@@ -44,10 +45,18 @@ MIXED_UP = 0.5  # share of a class's votes from which another label is said to s
 
 
 def label_shares(votes: Array) -> Array:
-    """How often each classifier gives each label, (m, K), from its counts of labels."""
+    """How often each classifier gives each label, (m, K), from its counts of labels.
+
+    Labelling functions give one label or none. Where most votes are theirs, it tells something that they
+    speak up on the same items, and so theirs are the frequencies of all votes together.
+    """
     total = votes.sum(axis=1, keepdims=True)
     even = np.full_like(votes, 1.0 / votes.shape[1])
-    return np.asarray(np.divide(votes, total, out=even, where=total > 0))
+    shares = np.asarray(np.divide(votes, total, out=even, where=total > 0))
+    one_label = (votes > 0).sum(axis=1) == 1
+    if votes[one_label].sum() > SILENT * votes.sum():
+        shares[one_label] = votes.sum(axis=0) / votes.sum()
+    return shares
 
 
 def agreement(blocks: Blocks, shares: Array, left_out: int | None = None) -> float:

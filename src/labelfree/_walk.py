@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from labelfree._choice import DIFFICULTY, Choice, GoldItems, calibrated, dependent, independent
 from labelfree._consensus import tempered_rule, winners
 from labelfree._dependence import Alarm, alarm
-from labelfree._difficulty import MOST_LOG_ODDS
+from labelfree._difficulty import MOST_LOG_ODDS, tempered
 from labelfree._evidence import look_at_labels, look_at_values, look_at_votes
 from labelfree._imbalance import Imbalance, likelihood_imbalance, tensor_imbalance
 from labelfree._intervals import covariance_of_terms, covariance_of_votes, jackknife
@@ -162,7 +162,10 @@ class Walk:
         found = many_classes(
             self.blocks, class_probabilities=shares, fixed=fixed, believed=believed
         )
-        rule = tempered_rule(found.model, choice.slope, 0.0, MOST_LOG_ODDS)
+        shift = 0.0
+        if self.prevalence is not None:  # the mean probability is then the prevalence
+            shift = tempered(self.blocks, found.model, choice.slope, self.prevalence).shift
+        rule = tempered_rule(found.model, choice.slope, shift, MOST_LOG_ODDS)
         doubt = None
         if found.covariance is not None:
             doubt = choice.slope**2 * covariance_of_terms(found.model, found.covariance)
