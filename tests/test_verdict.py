@@ -226,6 +226,16 @@ def test_copies_that_the_others_would_betray_are_not_suspected():
     assert not any("vote alike" in reason for reason in copied.verdict.reasons)
 
 
+def test_copies_among_classifiers_too_weak_to_betray_them_are_suspected():
+    """Three copies that are right in eight of ten look as if they never erred, beside five that tell little."""
+    votes = lf.simulate.votes(2000, classifiers=8, seed=201, copies=[(0, 1, 2)]).votes
+    found = lf.estimate(votes)
+    assert found.balanced_accuracy[0] > 0.95
+    assert found.verdict.level == "caution"
+    words = "vote alike on every item (classifier_1, classifier_2, classifier_3)"
+    assert words in found.verdict.reasons[0]
+
+
 def test_raters_who_share_a_few_items_of_a_crowd_are_not_taken_for_copies():
     random = np.random.default_rng(0)
     truth = random.random(2000) < 0.5
