@@ -40,6 +40,7 @@ Array = NDArray[np.float64]
 
 MOST_CLASSES = 10  # with intervals
 MOST_SPECTRAL = 1000  # classifiers of which all pairs are looked at; of more, most never meet
+MOST_BESIDE = 200  # the same, where the search starts elsewhere
 TRIAL_ROUNDS = 5  # of EM from every start, before the best goes on
 MOST_PARAMETERS = 3000  # beyond, the information is too large to invert
 
@@ -160,7 +161,8 @@ def many_classes(
         )
         flat = pool.prior
     own = with_known(prior or flat, class_probabilities, fixed or {}, believed or {})
-    if shape.classifiers <= MOST_SPECTRAL or method != "map":
+    most = MOST_SPECTRAL if pool is None else MOST_BESIDE
+    if shape.classifiers <= most or method != "map":
         way = "likelihood" if method == "map" else method
         # Under the pool's prior the splits start nothing, and only tell by how much they missed.
         of = blocks.thinned() if pool is not None else blocks
