@@ -42,8 +42,8 @@ ASSUMED = (0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95)
 OPTIONS = (
     *("by", "classes", "classifier", "classifiers", "copies", "copying", "dependence"),
     *("duplicates", "gold", "item", "items"),
-    *("known", "level", "method", "missing", "positive", "prevalence", "prior", "rule", "seed"),
-    *("sensitivity", "specificity", "vector", "vote", "width"),
+    *("known", "level", "loss", "method", "missing", "ordered", "positive", "prevalence", "prior"),
+    *("rule", "seed", "sensitivity", "specificity", "vector", "vote", "width"),
 )
 
 
